@@ -1,0 +1,73 @@
+"""Ridge regressions in closed form: the oracle, least squares, and two ways to guess the noise."""
+
+import abc
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from lintra.predictor import AbstractPredictor, over_contexts
+from lintra.problem import NoisyRegression
+from lintra.spectrum import Spectrum
+from lintra.statistics import GramStatistics
+
+
+class AbstractRidge(AbstractPredictor):
+    """Ridge regression `(Σ + penalty)⁻¹ α` whose penalty is a guess of σ², Eq. (5)."""
+
+    @abc.abstractmethod
+    def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
+        """The guess of σ² for one context."""
+
+    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
+        """The weights for one context."""
+        spectrum = Spectrum.of(stats)
+        return spectrum.ridge(self.penalty(stats, spectrum))
+
+
+class LeastSquares(AbstractRidge):
+    """OLS, Eq. (4). With n < d or collinear inputs it is the solution of least norm."""
+
+    def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
+        """No penalty."""
+        return jnp.zeros(())
+
+
+class ConstantRidge(AbstractRidge):
+    """ConstRR: one penalty for all sequences. Without noise the constant is zero, which is OLS."""
+
+    constant: Float[Array, ""]
+
+    @classmethod
+    def tuned(cls, problem: NoisyRegression) -> "ConstantRidge":
+        """The best constant for a problem, which is exactly E[σ²] (see `closed_form.constant_ridge_loss`)."""
+        return cls(jnp.asarray(problem.noise.second_moment))
+
+    def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
+        """The constant."""
+        return self.constant
+
+
+class AdaptiveRidge(AbstractRidge):
+    """AdaRR: σ² is estimated by RSS/(n − d). For n ≤ d the estimate is undefined and the weights are NaN."""
+
+    def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
+        """RSS/(n − d)."""
+        return residual_variance(stats, spectrum.residual(stats.yy))
+
+
+def residual_variance(stats: GramStatistics, residual: Float[Array, ""]) -> Float[Array, ""]:
+    """The unbiased estimate `RSS/(n − d)` of σ², and NaN where n ≤ d leaves it undefined."""
+    freedom = (stats.count - stats.dim).astype(residual.dtype)
+    return jnp.where(freedom > 0, residual / jnp.maximum(freedom, 1), jnp.nan)
+
+
+def oracle_weights(stats: GramStatistics, noise_std: Float[Array, "*batch"]) -> Float[Array, "*batch d"]:
+    """Ridge regression with the true σ, `w_σ = (Σ + σ²)⁻¹ α`: the posterior mean of w, the oracle.
+
+    At σ = 0 it is the solution of least norm, the limit of ridge regression as σ goes to zero.
+    """
+
+    def solve(stats: GramStatistics, noise_std: Float[Array, ""]) -> Float[Array, " d"]:
+        return Spectrum.of(stats).ridge(noise_std**2)
+
+    return over_contexts(solve, stats, noise_std)

@@ -1,0 +1,56 @@
+"""Refusals: the sentences that answer bad input, each naming the argument and the value."""
+
+import math
+import operator
+from typing import Any
+
+import jax.numpy as jnp
+from jax.core import Tracer
+from jaxtyping import Array, ArrayLike
+
+
+def whole_number(name: str, value: Any, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`, or refuse it.
+
+    >>> whole_number("dim", 10)
+    10
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"`{name}` must be a whole number, got {value!r}.") from None
+    if isinstance(value, bool) or number < minimum:
+        raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
+    return number
+
+
+def noise_std(name: str, value: Any) -> float:
+    """Return `value` as a standard deviation (finite, not negative), or refuse it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be a number, got {value!r}.") from None
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"`{name}` is a standard deviation and must be finite and not negative, got {value!r}.")
+    return number + 0.0  # so that -0 becomes 0
+
+
+def is_concrete(value: Any) -> bool:
+    """Tell whether `value` can be looked at, that is, is not being traced by a JAX transformation."""
+    return not isinstance(value, Tracer)
+
+
+def real_array(name: str, value: ArrayLike) -> Array:
+    """Return `value` as a finite floating-point array, or refuse it (tracers pass unseen)."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got {type(value).__name__}: {error}") from None
+    if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
+        raise ValueError(f"`{name}` must hold real numbers, got dtype {array.dtype}.")
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        array = array.astype(jnp.result_type(float))
+    if is_concrete(array) and not bool(jnp.isfinite(array).all()):
+        bad = int(array.size - jnp.isfinite(array).sum())
+        raise ValueError(f"`{name}` must be finite, got {bad} NaN or infinite of {array.size} values.")
+    return array

@@ -1,0 +1,12 @@
+"""The three families of the paper, one parametrisation per file: GD++ ⊂ DIAG ⊂ FULL."""
+
+from lintra.models.base import AbstractModel, ImplicitModel, Rescaled
+from lintra.models.diagonal import Diagonal
+from lintra.models.full import Full
+from lintra.models.gdpp import GDPlusPlus
+
+FAMILIES: dict[str, type[Full] | type[Diagonal] | type[GDPlusPlus]] = {
+    family.family: family for family in (Full, Diagonal, GDPlusPlus)
+}
+
+__all__ = ["FAMILIES", "AbstractModel", "Diagonal", "Full", "GDPlusPlus", "ImplicitModel", "Rescaled"]

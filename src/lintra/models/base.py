@@ -1,0 +1,144 @@
+"""What all linear transformers share: the implicit linear model, and the context they were made for."""
+
+import abc
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Key
+
+from lintra import checks
+from lintra.predictor import AbstractLayered, over_contexts
+from lintra.statistics import GramStatistics
+
+
+class ImplicitModel(eqx.Module):
+    """The four objects of Theorem 4.1, which say where a layer has moved every token.
+
+    A context token is now at `x' = M x + y u`, `y' = a y − ⟨w, x⟩`, and the query at `M x`, `−⟨w, x⟩`.
+    """
+
+    M: Float[Array, "*batch d d"]
+    u: Float[Array, "*batch d"]
+    w: Float[Array, "*batch d"]
+    a: Float[Array, "*batch"]
+
+    @classmethod
+    def from_map(cls, moved: Float[Array, "*batch e e"]) -> "ImplicitModel":
+        """Read the objects out of `C = [[M, u], [−wᵀ, a]]`."""
+        return cls(M=moved[..., :-1, :-1], u=moved[..., :-1, -1], w=-moved[..., -1, :-1], a=moved[..., -1, -1])
+
+
+class AbstractModel(AbstractLayered):
+    """A linear transformer with a readout `ŷ = −y_query` after its last layer.
+
+    Parameters have leading axes (layers, heads) and are kept for a Gram matrix divided by the training
+    context length, `context`, which holds them near one; `matrices()` gives them as the paper prints
+    them. At another context length a model is used as printed; `Rescaled(model)` is the other choice.
+    """
+
+    family: ClassVar[str]
+    context: eqx.AbstractVar[int]
+    token_dim: eqx.AbstractVar[int]
+
+    @classmethod
+    def random(
+        cls,
+        num_layers: int,
+        *,
+        dim: int = 10,
+        context: int = 20,
+        num_heads: int = 1,
+        scale: float = 0.02,
+        key: Key[Array, ""],
+    ) -> Self:
+        """A model whose parameters are independent normal numbers with standard deviation `scale`."""
+        layers, heads = (
+            checks.whole_number("num_layers", num_layers),
+            checks.whole_number("num_heads", num_heads),
+        )
+        dim = checks.whole_number("dim", dim)
+
+        def draw(count: int, *shape: int) -> Float[Array, "count layers heads ..."]:
+            return scale * jax.random.normal(key, (count, layers, heads, *shape))
+
+        return cls._random(draw, context, dim)
+
+    @classmethod
+    @abc.abstractmethod
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+        """Fill the parameters from `draw(how many, *shape of one per layer and head)`."""
+
+    @abc.abstractmethod
+    def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
+        """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
+
+    @classmethod
+    @abc.abstractmethod
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+        """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
+
+    @abc.abstractmethod
+    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
+        """The matrix C after every layer for one Gram matrix, already divided by `context`."""
+
+    @property
+    def num_layers(self) -> int:
+        """Number of layers, L."""
+        return jax.tree.leaves(self)[0].shape[0]
+
+    @property
+    def num_heads(self) -> int:
+        """Number of heads, H."""
+        return jax.tree.leaves(self)[0].shape[1]
+
+    @property
+    def dim(self) -> int:
+        """Number of inputs, d."""
+        return self.token_dim - 1
+
+    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
+        """The implicit weights after every layer, for one context."""
+        return -self._maps(stats)[:, -1, :-1]
+
+    def implicit(self, stats: GramStatistics) -> ImplicitModel:
+        """The implicit linear model after every layer: fields have leading axes (..., layers)."""
+        return ImplicitModel.from_map(over_contexts(self._maps, stats))
+
+    def _maps(self, stats: GramStatistics) -> Float[Array, "layers e e"]:
+        if stats.dim != self.dim:
+            raise ValueError(
+                f"The model is for {self.dim} inputs and the context has {stats.dim}. "
+                "Diagonal models can be moved to another number of inputs with `.at(dim=...)`."
+            )
+        return self.maps(stats.gram / self.context)
+
+
+class Rescaled(AbstractLayered):
+    """A model used at another context length n with the Gram matrix multiplied by `context / n`.
+
+    A model as printed sums over the context, so that a longer context means larger steps; rescaled, it
+    averages. At the training length the two are the same.
+    """
+
+    model: AbstractModel
+
+    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
+        """The weights of the model after every layer, on the rescaled statistics of one context."""
+        factor = self.model.context / stats.count.astype(stats.gram.dtype)
+        return self.model.solve_layers(GramStatistics(gram=stats.gram * factor, count=stats.count))
+
+
+def check_matrices(P: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
+    """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them."""
+    P, Q = checks.real_array("P", P), checks.real_array("Q", Q)
+    for name, matrix in (("P", P), ("Q", Q)):
+        if matrix.ndim != 4 or 0 in matrix.shape or matrix.shape[2] != matrix.shape[3] or matrix.shape[2] < 2:
+            raise ValueError(f"`{name}` must have shape (layers, heads, d+1, d+1), got {matrix.shape}.")
+    if P.shape != Q.shape:
+        raise ValueError(f"`P` and `Q` must have the same shape, got {P.shape} and {Q.shape}.")
+    dtype = jnp.promote_types(P.dtype, Q.dtype)
+    return P.astype(dtype), Q.astype(dtype)

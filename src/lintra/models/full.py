@@ -1,0 +1,84 @@
+"""FULL: every entry of P and Q is free."""
+
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from lintra import checks
+from lintra.models.base import AbstractModel, check_matrices
+from lintra.recursion import recursion
+
+
+class Full(AbstractModel):
+    """A linear transformer with full parameter matrices, Eq. (3).
+
+    Arguments:
+        p: `n P` for the P of Eq. (3), shape (layers, heads, d+1, d+1), n the training context length.
+        q: Q of Eq. (3), same shape.
+        context: The training context length n.
+
+    >>> model = Full.random(num_layers=3, key=jax.random.key(0))
+    >>> P, Q = model.matrices()
+    >>> P.shape
+    (3, 1, 11, 11)
+    """
+
+    family: ClassVar[str] = "full"
+    p: Float[Array, "layers heads e e"]
+    q: Float[Array, "layers heads e e"]
+    context: int = eqx.field(static=True)
+
+    def __init__(self, p: ArrayLike, q: ArrayLike, context: int):
+        self.p, self.q = check_matrices(p, q)
+        self.context = checks.whole_number("context", context)
+
+    @classmethod
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+        p, q = draw(2, dim + 1, dim + 1)
+        return cls(p, q, context)
+
+    @classmethod
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+        """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
+        P, Q = check_matrices(P, Q)
+        return cls(checks.whole_number("context", context) * P, Q, context)
+
+    @classmethod
+    def from_attention(cls, W_K: ArrayLike, W_Q: ArrayLike, W_V: ArrayLike, W_P: ArrayLike, context: int) -> Self:
+        """The model of Eq. (1), from key, query, value and projection matrices per layer and head.
+
+        Shapes are (layers, heads, k, d+1) for keys and queries, (layers, heads, v, d+1) for values and
+        (layers, heads, d+1, v) for projections; `P = W_P W_V` and `Q = W_Kᵀ W_Q`.
+        """
+        named = {"W_K": W_K, "W_Q": W_Q, "W_V": W_V, "W_P": W_P}
+        arrays = {name: checks.real_array(name, value) for name, value in named.items()}
+        for name, array in arrays.items():
+            if array.ndim != 4:
+                raise ValueError(f"`{name}` must have axes (layers, heads, rows, columns), got {array.shape}.")
+        shapes = {name: array.shape for name, array in arrays.items()}
+        head, token = shapes["W_V"][:2], shapes["W_V"][3]
+        if shapes["W_K"] != shapes["W_Q"] or shapes["W_K"][:2] != head or shapes["W_K"][3] != token:
+            raise ValueError(
+                f"`W_K` and `W_Q` must have one shape (layers, heads, k, d+1) that fits `W_V`, got {shapes}."
+            )
+        if shapes["W_P"] != (*head, token, shapes["W_V"][2]):
+            raise ValueError(f"`W_P` must have shape (layers, heads, d+1, v) that fits `W_V`, got {shapes}.")
+        keys = jnp.swapaxes(arrays["W_K"], -1, -2)
+        return cls.from_matrices(arrays["W_P"] @ arrays["W_V"], keys @ arrays["W_Q"], context)
+
+    @property
+    def token_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Width of a token, d + 1."""
+        return self.p.shape[-1]
+
+    def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
+        """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
+        return np.asarray(self.p) / self.context, np.array(self.q)
+
+    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
+        """The matrix C after every layer."""
+        return recursion(self.p, self.q, gram)

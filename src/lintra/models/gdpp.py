@@ -1,0 +1,100 @@
+"""GD++: DIAG without attention from labels, so that every layer is a polynomial in Σ, Eq. (11)."""
+
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from lintra import checks
+from lintra.models.base import AbstractModel
+from lintra.models.diagonal import Diagonal
+from lintra.models.full import Full
+from lintra.recursion import diagonal_recursion
+from lintra.statistics import GramStatistics
+
+
+class GDPlusPlus(AbstractModel):
+    """Gradient descent with a preconditioner: `ω_xx` moves the inputs, `ω_yx` the labels, Eq. (11).
+
+    Heads only add up here: a head with any `q_x` is the same as one with `q_x = 1` and scaled p.
+
+    Arguments:
+        omega: `n (ω_xx, ω_yx)` per layer and head, shape (layers, heads, 2), n the training context length.
+        context: The training context length n.
+        dim: Number of inputs d; the same numbers serve any d, see `at`.
+    """
+
+    family: ClassVar[str] = "gd++"
+    omega: Float[Array, "layers heads 2"]
+    context: int = eqx.field(static=True)
+    token_dim: int = eqx.field(static=True)
+
+    def __init__(self, omega: ArrayLike, context: int, dim: int):
+        self.omega = checks.real_array("omega", omega)
+        if self.omega.ndim != 3 or self.omega.shape[-1] != 2 or 0 in self.omega.shape:
+            raise ValueError(f"`omega` must have shape (layers, heads, 2), got {self.omega.shape}.")
+        self.context = checks.whole_number("context", context)
+        self.token_dim = checks.whole_number("dim", dim) + 1
+
+    @classmethod
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+        return cls(draw(1, 2)[0], context, dim)
+
+    @classmethod
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+        """The model of Eq. (3) with these matrices, which must have the form of Eq. (8) with `q_y = 0`."""
+        model = Diagonal.from_matrices(P, Q, context)
+        largest = float(jnp.abs(model.q[..., 1]).max())
+        if largest > 0:
+            raise ValueError(
+                f"`Q` must have q_y = 0 in every head for GD++, got up to {largest:.3g}. "
+                "Use `Diagonal.from_matrices` for other diagonal matrices."
+            )
+        return cls(model.p * model.q[..., :1], context, model.dim)
+
+    def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
+        """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
+        return self.to_diagonal().matrices()
+
+    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
+        """The matrix C after every layer."""
+        total = self.omega.sum(axis=1)[..., None]
+        return diagonal_recursion(jnp.concatenate([total, jnp.zeros_like(total)], axis=-1), gram)
+
+    def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
+        """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""
+
+        def layer(state: tuple[Array, Array, Array], omega: Float[Array, "2"]) -> tuple[tuple, Array]:
+            m, f, rho = state  # M, the response and the residual 1 − s f in Σ's eigenbasis
+            z = m**2 * scaled
+            state = (m * (1 + omega[0] * z), f - omega[1] * m**2 * rho, rho * (1 + omega[1] * z))
+            return state, state[1]
+
+        scaled = eigenvalues / self.context
+        ones = jnp.ones_like(scaled)
+        responses = jax.lax.scan(layer, (ones, jnp.zeros_like(scaled), ones), self.omega.sum(axis=1))[1]
+        return responses / self.context
+
+    def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The implicit weights after every layer, computed in Σ's eigenbasis."""
+        s, vectors = jnp.linalg.eigh(stats.xx)
+        coordinates = jnp.einsum("...ij,...i->...j", vectors, stats.xy)
+        responses = jnp.moveaxis(self.response(s), 0, -2)
+        return jnp.einsum("...ij,...lj->...li", vectors, responses * coordinates[..., None, :])
+
+    def at(self, dim: int) -> "GDPlusPlus":
+        """The same numbers for another number of inputs."""
+        return GDPlusPlus(self.omega, self.context, dim)
+
+    def to_diagonal(self) -> Diagonal:
+        """The same model as a member of DIAG, with `q_x = 1` and `q_y = 0`."""
+        q = jnp.stack([jnp.ones_like(self.omega[..., 0]), jnp.zeros_like(self.omega[..., 0])], axis=-1)
+        return Diagonal(self.omega, q, self.context, self.dim)
+
+    def to_full(self) -> Full:
+        """The same model as a member of FULL."""
+        return self.to_diagonal().to_full()

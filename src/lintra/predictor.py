@@ -1,0 +1,54 @@
+"""The one interface: everything that predicts, from a baseline to a transformer, gives `weights(stats)`."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from lintra.statistics import GramStatistics
+
+
+class AbstractPredictor(eqx.Module):
+    """Something that reads a context and predicts `⟨w, x⟩` for a query x.
+
+    A subclass says in `solve` what w is for one context.
+    """
+
+    @abc.abstractmethod
+    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
+        """The weights w for one context."""
+
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The weights w for every context in `stats`, which may have any leading axes."""
+        return over_contexts(self.solve, stats)
+
+    def predict(self, stats: GramStatistics, query: ArrayLike) -> Float[Array, "*batch"]:
+        """The prediction `⟨w, x⟩` for a query x of shape (..., d) per context."""
+        return jnp.einsum("...d,...d->...", self.weights(stats), jnp.asarray(query))
+
+
+class AbstractLayered(AbstractPredictor):
+    """A predictor that comes to its weights in steps, and can show them all."""
+
+    @abc.abstractmethod
+    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
+        """The weights after every step, for one context."""
+
+    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
+        """The weights after the last step, for one context."""
+        return self.solve_layers(stats)[-1]
+
+    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The weights after every step, for every context in `stats`."""
+        return over_contexts(self.solve_layers, stats)
+
+
+def over_contexts(function: Callable[..., Any], stats: GramStatistics, *arguments: Array) -> Any:
+    """Map a function of one context, and of whatever else comes per context, over all leading axes."""
+    for _ in range(stats.gram.ndim - 2):
+        function = jax.vmap(function)
+    return function(stats, *arguments)
