@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lintra import checks
-from lintra.baselines.ridge import residual_variance
+from lintra.baselines.ridge import per_freedom, require_freedom
 from lintra.predictor import AbstractLayered
+from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics
 
 
@@ -31,6 +32,12 @@ class IterativeRidge(AbstractLayered):
         self.num_steps = checks.whole_number("num_steps", num_steps)
         self.num_power_steps = checks.whole_number("num_power_steps", num_power_steps, minimum=0)
 
+    @classmethod
+    def tuned(cls, problem: NoisyRegression) -> "IterativeRidge":
+        """A hundred steps, as the paper has them; a problem for which AdaRR is undefined is refused."""
+        require_freedom("iterative-ridge", problem)
+        return cls()
+
     def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
         """The weights after every step, for one context."""
         largest = self._largest_eigenvalue(stats)
@@ -39,7 +46,7 @@ class IterativeRidge(AbstractLayered):
             plain, ridge = state
             fit = stats.xx @ plain
             residual = stats.yy - 2 * plain @ stats.xy + plain @ fit
-            noise_var = residual_variance(stats, jnp.maximum(residual, 0))
+            noise_var = per_freedom(stats, jnp.maximum(residual, 0))
             plain = plain + (stats.xy - fit) / largest
             slope = stats.xy - stats.xx @ ridge - noise_var * ridge
             ridge = ridge + slope / (largest + noise_var)

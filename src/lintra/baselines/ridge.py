@@ -40,7 +40,7 @@ class ConstantRidge(AbstractRidge):
     @classmethod
     def tuned(cls, problem: NoisyRegression) -> "ConstantRidge":
         """The best constant for a problem, which is exactly E[σ²] (see `closed_form.constant_ridge_loss`)."""
-        return cls(jnp.asarray(problem.noise.second_moment))
+        return cls(jnp.asarray(problem.noise.second_moment, dtype=float))
 
     def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
         """The constant."""
@@ -52,13 +52,33 @@ class AdaptiveRidge(AbstractRidge):
 
     def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
         """RSS/(n − d)."""
-        return residual_variance(stats, spectrum.residual(stats.yy))
+        return residual_variance(stats, spectrum)
+
+    @classmethod
+    def tuned(cls, problem: NoisyRegression) -> "AdaptiveRidge":
+        """Nothing is tuned; a problem for which AdaRR is undefined is refused."""
+        require_freedom("ada-ridge", problem)
+        return cls()
 
 
-def residual_variance(stats: GramStatistics, residual: Float[Array, ""]) -> Float[Array, ""]:
+def residual_variance(stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
     """The unbiased estimate `RSS/(n − d)` of σ², and NaN where n ≤ d leaves it undefined."""
+    return per_freedom(stats, spectrum.residual(stats.yy))
+
+
+def per_freedom(stats: GramStatistics, residual: Float[Array, ""]) -> Float[Array, ""]:
+    """A sum of squared residuals divided by the n − d degrees of freedom, NaN where there are none."""
     freedom = (stats.count - stats.dim).astype(residual.dtype)
     return jnp.where(freedom > 0, residual / jnp.maximum(freedom, 1), jnp.nan)
+
+
+def require_freedom(method: str, problem: NoisyRegression) -> None:
+    """Refuse a problem whose residuals say nothing about σ."""
+    if problem.context <= problem.dim:
+        raise ValueError(
+            f"`{method}` estimates σ from n − d degrees of freedom and needs context > dim, "
+            f"got context={problem.context} and dim={problem.dim}."
+        )
 
 
 def oracle_weights(stats: GramStatistics, noise_std: Float[Array, "*batch"]) -> Float[Array, "*batch d"]:

@@ -73,7 +73,7 @@ class Diagonal(AbstractModel):
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""
-        return Full(_expand(np.asarray(self.p), self.dim), _expand(np.asarray(self.q), self.dim), self.context)
+        return Full(_expand(self.p, self.dim), _expand(self.q, self.dim), self.context)
 
 
 def _expand(pair: Float[Array, "layers heads 2"], dim: int) -> Float[Array, "layers heads e e"]:
