@@ -1,5 +1,6 @@
 """The command line: thin verbs over the library."""
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -66,18 +67,15 @@ def baselines(
         problem = NoisyRegression(dim, context, text)
         keys = jax.random.split(jax.random.key(seed), 3)
         predictors, refused = _baselines(method, problem, keys[0])
-        comparison = evaluate(
-            predictors, problem, num_sequences=sequences, key=keys[1], track=terminal.progress(str(problem.noise))
-        )
-        rows.append(
-            {"method": "oracle", "layers": None, "noise": str(problem.noise)} | _estimate(Estimate(0.0, 0.0))
-        )
-        rows += [_row(name, predictors[name], comparison, problem, tail) for name in predictors]
-        rows += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
+        track = terminal.progress(str(problem.noise))
+        comparison = evaluate(predictors, problem, num_sequences=sequences, key=keys[1], track=track)
+        column = [_head("oracle", None, problem) | _estimate(Estimate(0.0, 0.0))]
+        column += [_row(name, None, comparison, name, problem, tail) for name in predictors]
+        column += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
         if not json:
-            _compare_with_paper(rows, predictors, problem, keys[2])
-    title = f"Adjusted loss ½E‖w − w_σ‖², n = {context}, d = {dim}, {sequences:,} sequences"
-    _show(rows, title, json)
+            _compare_with_paper(column, predictors, problem, keys[2])
+        rows += column
+    _show(rows, f"Adjusted loss ½E‖w − w_σ‖², n = {context}, d = {dim}, {sequences:,} sequences", json)
 
 
 @app.command("evaluate")
@@ -101,25 +99,18 @@ def evaluate_command(
         problem = NoisyRegression(model.dim, context or model.context, text)
         keys = jax.random.split(jax.random.key(seed))
         used = Rescaled(model) if rescale else model
-        options: dict[str, Any] = {
-            "num_sequences": sequences,
-            "key": keys[1],
-            "track": terminal.progress(path.name),
-        }
+        track = terminal.progress(path.name)
         if every_layer:
-            comparison = evaluate_layers(used, problem, **options)
-            rows += [
-                {"method": model.family, "layers": int(layer), "noise": str(problem.noise)}
-                | _estimate(comparison.adjusted(layer))
-                for layer in comparison.losses
-            ]
-            continue
-        predictors, refused = _baselines(method, problem, keys[0])
-        comparison = evaluate({model.family: used, **predictors}, problem, **options)
-        rows += [
-            _row(name, p, comparison, problem, tail) for name, p in {model.family: used, **predictors}.items()
-        ]
-        rows += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
+            losses = evaluate_layers(used, problem, num_sequences=sequences, key=keys[1], track=track)
+            rows += [_row(model.family, int(layer), losses, layer, problem, tail) for layer in losses.losses]
+        else:
+            losses = evaluate({model.family: used}, problem, num_sequences=sequences, key=keys[1], track=track)
+            rows.append(_row(model.family, model.num_layers, losses, model.family, problem, tail))
+        if method:
+            predictors, refused = _baselines(method, problem, keys[0])
+            losses = evaluate(predictors, problem, num_sequences=sequences, key=keys[1], track=track)
+            rows += [_row(name, None, losses, name, problem, tail) for name in predictors]
+            rows += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
     _show(rows, f"Adjusted loss, {sequences:,} sequences", json)
 
 
@@ -196,19 +187,18 @@ def _compare_with_paper(
     rows: list[dict[str, Any]], predictors: dict[str, AbstractPredictor], problem: NoisyRegression, key: jax.Array
 ) -> None:
     """Add the paper's figure, and how far it is in standard errors of the paper's own protocol."""
-    table = paper.table1()
     if (problem.dim, problem.context) != (10, 20):
         return
-    printed = {name: table.get((name, None, str(problem.noise))) for name in predictors}
+    printed = {name: paper.table1().get((name, None, str(problem.noise))) for name in predictors}
     shown = {name: predictors[name] for name, figure in printed.items() if figure is not None}
     if not shown:
         return
     protocol = evaluate(shown, problem, num_sequences=100_000, sampled_query=True, key=key)
     for row in rows:
         figure = printed.get(row["method"])
-        if figure is None or row["noise"] != str(problem.noise):
+        if figure is None:
             continue
-        error = (protocol.adjusted(row["method"]).standard_error ** 2 + row["standard_error"] ** 2) ** 0.5
+        error = math.hypot(protocol.adjusted(row["method"]).standard_error, row["standard_error"])
         away = max(abs(row["adjusted_loss"] - figure.value) - figure.rounding, 0.0)
         row["paper"] = f"{figure.value:g}"
         row["verdict"] = "level" if away <= 3 * error else f"{away / error:.1f} s.e. away"
