@@ -6,9 +6,11 @@ are judged against the oracle:
 >>> import jax, lintra
 >>> problem = lintra.NoisyRegression(dim=10, context=20, noise="uniform(0,5)")
 >>> stats, truth = lintra.sample_statistics(problem, jax.random.key(0), (1000,))
->>> bayes = lintra.baselines.Bayes(problem.noise)
+>>> bayes = lintra.baseline("bayes", problem, key=jax.random.key(1))
 >>> bayes.weights(stats).shape
 (1000, 10)
+>>> lintra.evaluate({"bayes": bayes}, problem, key=jax.random.key(2)).adjusted("bayes").mean < 0.041
+True
 
 Importing lintra turns on JAX's 64-bit mode, unless the environment variable `JAX_ENABLE_X64` says
 otherwise: a deep linear transformer is a polynomial of degree 3^layers in its data, and its losses of
@@ -21,3 +23,34 @@ import jax
 
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
+
+from lintra._version import __version__
+from lintra.baselines import BASELINES, baseline, oracle_weights
+from lintra.evaluation import evaluate, evaluate_layers, profile, repeat_protocol
+from lintra.models import Diagonal, Full, GDPlusPlus, Rescaled
+from lintra.noise import parse_noise
+from lintra.problem import NoisyRegression
+from lintra.statistics import GramStatistics, sample_data, sample_statistics
+from lintra.storage import load, save
+
+__all__ = [
+    "BASELINES",
+    "Diagonal",
+    "Full",
+    "GDPlusPlus",
+    "GramStatistics",
+    "NoisyRegression",
+    "Rescaled",
+    "__version__",
+    "baseline",
+    "evaluate",
+    "evaluate_layers",
+    "load",
+    "oracle_weights",
+    "parse_noise",
+    "profile",
+    "repeat_protocol",
+    "sample_data",
+    "sample_statistics",
+    "save",
+]

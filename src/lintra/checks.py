@@ -4,7 +4,9 @@ import math
 import operator
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
@@ -43,11 +45,12 @@ def is_concrete(value: Any) -> bool:
 def real_array(name: str, value: ArrayLike) -> Array:
     """Return `value` as a finite floating-point array, or refuse it (tracers pass unseen)."""
     try:
-        array = jnp.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`{name}` must be an array of numbers, got {type(value).__name__}: {error}") from None
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be an array of numbers: {error}") from None
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise ValueError(f"`{name}` must hold real numbers, got dtype {array.dtype}.")
+    array = jnp.asarray(array)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(jnp.result_type(float))
     if is_concrete(array) and not bool(jnp.isfinite(array).all()):

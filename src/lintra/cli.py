@@ -12,7 +12,7 @@ import typer
 from lintra import bench as benchmarks
 from lintra import paper, storage, terminal
 from lintra.baselines import BASELINES, baseline
-from lintra.evaluate import evaluate, evaluate_layers
+from lintra.evaluation import evaluate, evaluate_layers
 from lintra.losses import Comparison, Estimate
 from lintra.models import Rescaled
 from lintra.predictor import AbstractPredictor

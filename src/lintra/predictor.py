@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -24,7 +25,7 @@ class AbstractPredictor(eqx.Module):
 
     def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
         """The weights w for every context in `stats`, which may have any leading axes."""
-        return over_contexts(self.solve, stats)
+        return over_contexts(type(self).solve, self, stats)
 
     def predict(self, stats: GramStatistics, query: ArrayLike) -> Float[Array, "*batch"]:
         """The prediction `⟨w, x⟩` for a query x of shape (..., d) per context."""
@@ -44,11 +45,13 @@ class AbstractLayered(AbstractPredictor):
 
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The weights after every step, for every context in `stats`."""
-        return over_contexts(self.solve_layers, stats)
+        return over_contexts(type(self).solve_layers, self, stats)
 
 
-def over_contexts(function: Callable[..., Any], stats: GramStatistics, *arguments: Array) -> Any:
-    """Map a function of one context, and of whatever else comes per context, over all leading axes."""
+@partial(jax.jit, static_argnums=0)
+def over_contexts(function: Callable[..., Any], owner: Any, stats: GramStatistics, *arguments: Array) -> Any:
+    """Map `function(owner, context, ...)` over all leading axes of the contexts and of what comes per context."""
+    function = partial(function, owner)
     for _ in range(stats.gram.ndim - 2):
         function = jax.vmap(function)
     return function(stats, *arguments)

@@ -46,7 +46,7 @@ class Spectrum(eqx.Module):
 
 
 def _safe_inverse(values: Float[Array, " d"]) -> Float[Array, " d"]:
-    return jnp.where(values > 0, 1 / jnp.where(values > 0, values, 1), 0)
+    return jnp.where(values == 0, 0, 1 / jnp.where(values == 0, 1, values))  # NaN stays NaN
 
 
 def wishart_quadrature(

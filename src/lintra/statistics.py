@@ -1,6 +1,7 @@
 """What a context says: the Gram matrix of its tokens, and nothing more."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -109,6 +110,7 @@ def sample_truth(
     return Truth(weights=weights, noise_std=problem.noise.sample(noise_key, shape, dtype))
 
 
+@partial(jax.jit, static_argnames=("shape", "dtype"))
 def sample_data(
     problem: NoisyRegression, key: Key[Array, ""], shape: tuple[int, ...] = (), dtype: DTypeLike = float
 ) -> tuple[Float[Array, "*batch n d"], Float[Array, "*batch n"], Truth]:
@@ -128,6 +130,7 @@ def sample_data(
     return x, y, truth
 
 
+@partial(jax.jit, static_argnames=("shape", "dtype"))
 def sample_statistics(
     problem: NoisyRegression, key: Key[Array, ""], shape: tuple[int, ...] = (), dtype: DTypeLike = float
 ) -> tuple[GramStatistics, Truth]:
@@ -164,7 +167,7 @@ def _bartlett(problem: NoisyRegression, truth: Truth, key: Key[Array, ""]) -> Fl
         root = problem.covariance_root().astype(dtype) @ root
     noise_std = truth.noise_std[..., None]
     labels = jnp.einsum("...ij,...i->...j", root, truth.weights) + noise_std * normals[..., d, :]
-    rest = noise_std * chi[..., d:] * (n > d)
+    rest = noise_std * chi[..., d:] * float(n > d)
     inputs = jnp.concatenate([root, jnp.zeros_like(root[..., :1])], axis=-1)
     return jnp.concatenate([inputs, jnp.concatenate([labels, rest], axis=-1)[..., None, :]], axis=-2)
 

@@ -84,10 +84,10 @@ def log_likelihood(stats: GramStatistics, spectrum: Spectrum, noise_var: Float[A
     return -0.5 * (log_det + freedom * jnp.log(noise_var) + explained + unexplained / noise_var)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _GRID = 16  # points of the searching grid
 _ROUNDS = 8  # each narrows the interval up to fivefold: enough for n of 10¹⁰
-_NEGLIGIBLE = 40.0  # log-density below the largest at which the posterior is given up
+_NEGLIGIBLE = 30.0  # log-density below the largest at which the posterior is given up
 
 
 def adaptive_quadrature(log_density, low: Float[Array, ""], high: Float[Array, ""]):

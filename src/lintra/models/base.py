@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax
@@ -13,6 +13,8 @@ from jaxtyping import Array, ArrayLike, Float, Key
 from lintra import checks
 from lintra.predictor import AbstractLayered, over_contexts
 from lintra.statistics import GramStatistics
+
+Model = TypeVar("Model", bound="AbstractModel")
 
 
 class ImplicitModel(eqx.Module):
@@ -46,7 +48,7 @@ class AbstractModel(AbstractLayered):
 
     @classmethod
     def random(
-        cls,
+        cls: type[Model],
         num_layers: int,
         *,
         dim: int = 10,
@@ -54,7 +56,7 @@ class AbstractModel(AbstractLayered):
         num_heads: int = 1,
         scale: float = 0.02,
         key: Key[Array, ""],
-    ) -> Self:
+    ) -> Model:
         """A model whose parameters are independent normal numbers with standard deviation `scale`."""
         layers, heads = (
             checks.whole_number("num_layers", num_layers),
@@ -65,11 +67,13 @@ class AbstractModel(AbstractLayered):
         def draw(count: int, *shape: int) -> Float[Array, "count layers heads ..."]:
             return scale * jax.random.normal(key, (count, layers, heads, *shape))
 
-        return cls._random(draw, context, dim)
+        model = cls._random(draw, context, dim)
+        assert isinstance(model, cls)
+        return model
 
     @classmethod
     @abc.abstractmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "AbstractModel":
         """Fill the parameters from `draw(how many, *shape of one per layer and head)`."""
 
     @abc.abstractmethod
@@ -78,7 +82,7 @@ class AbstractModel(AbstractLayered):
 
     @classmethod
     @abc.abstractmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "AbstractModel":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
 
     @abc.abstractmethod
@@ -106,7 +110,7 @@ class AbstractModel(AbstractLayered):
 
     def implicit(self, stats: GramStatistics) -> ImplicitModel:
         """The implicit linear model after every layer: fields have leading axes (..., layers)."""
-        return ImplicitModel.from_map(over_contexts(self._maps, stats))
+        return ImplicitModel.from_map(over_contexts(type(self)._maps, self, stats))
 
     def _maps(self, stats: GramStatistics) -> Float[Array, "layers e e"]:
         if stats.dim != self.dim:

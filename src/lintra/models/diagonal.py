@@ -1,7 +1,7 @@
 """DIAG: P and Q are diagonal with one number for all inputs and one for the label, Eq. (8)."""
 
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -42,12 +42,12 @@ class Diagonal(AbstractModel):
         self.token_dim = checks.whole_number("dim", dim) + 1
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Diagonal":
         p, q = draw(2, 2)
         return cls(p, q, context, dim)
 
     @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Diagonal":
         """The model of Eq. (3) with these matrices, which must have the form of Eq. (8)."""
         P, Q = check_matrices(P, Q)
         p, q = _diagonal_pair("P", P), _diagonal_pair("Q", Q)

@@ -1,7 +1,7 @@
 """FULL: every entry of P and Q is free."""
 
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ class Full(AbstractModel):
         q: Q of Eq. (3), same shape.
         context: The training context length n.
 
+    >>> import jax
     >>> model = Full.random(num_layers=3, key=jax.random.key(0))
     >>> P, Q = model.matrices()
     >>> P.shape
@@ -37,18 +38,20 @@ class Full(AbstractModel):
         self.context = checks.whole_number("context", context)
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Full":
         p, q = draw(2, dim + 1, dim + 1)
         return cls(p, q, context)
 
     @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Full":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
         P, Q = check_matrices(P, Q)
         return cls(checks.whole_number("context", context) * P, Q, context)
 
     @classmethod
-    def from_attention(cls, W_K: ArrayLike, W_Q: ArrayLike, W_V: ArrayLike, W_P: ArrayLike, context: int) -> Self:
+    def from_attention(
+        cls, W_K: ArrayLike, W_Q: ArrayLike, W_V: ArrayLike, W_P: ArrayLike, context: int
+    ) -> "Full":
         """The model of Eq. (1), from key, query, value and projection matrices per layer and head.
 
         Shapes are (layers, heads, k, d+1) for keys and queries, (layers, heads, v, d+1) for values and

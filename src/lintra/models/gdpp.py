@@ -1,7 +1,7 @@
 """GD++: DIAG without attention from labels, so that every layer is a polynomial in Σ, Eq. (11)."""
 
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -41,11 +41,11 @@ class GDPlusPlus(AbstractModel):
         self.token_dim = checks.whole_number("dim", dim) + 1
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> Self:
+    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "GDPlusPlus":
         return cls(draw(1, 2)[0], context, dim)
 
     @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> Self:
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "GDPlusPlus":
         """The model of Eq. (3) with these matrices, which must have the form of Eq. (8) with `q_y = 0`."""
         model = Diagonal.from_matrices(P, Q, context)
         largest = float(jnp.abs(model.q[..., 1]).max())

@@ -1,0 +1,249 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from lintra.baselines import (
+    BASELINES,
+    AdaptiveRidge,
+    Bayes,
+    ConstantRidge,
+    IterativeRidge,
+    LeastSquares,
+    TunedRidge,
+    baseline,
+    oracle_weights,
+)
+from lintra.evaluation import evaluate, evaluate_layers
+from lintra.noise import AbstractNoise, Uniform
+from lintra.problem import NoisyRegression
+from lintra.statistics import GramStatistics, sample_data, sample_statistics
+
+PROBLEM = NoisyRegression(dim=4, context=9, noise="uniform(0,3)")
+
+
+def _ridge(x, y, penalty):
+    return np.linalg.solve(x.T @ x + penalty * np.eye(x.shape[1]), x.T @ y)
+
+
+def test_closed_forms_against_numpy(getkey):
+    x, y, truth = map_to_numpy(sample_data(PROBLEM, getkey()))
+    stats = GramStatistics.from_data(x, y)
+    ols = np.linalg.lstsq(x, y)[0]
+    estimate = np.sum((y - x @ ols) ** 2) / (9 - 4)
+    assert np.allclose(LeastSquares().weights(stats), ols, rtol=1e-12)
+    assert np.allclose(ConstantRidge(jnp.asarray(2.5)).weights(stats), _ridge(x, y, 2.5), rtol=1e-12)
+    assert np.allclose(AdaptiveRidge().weights(stats), _ridge(x, y, estimate), rtol=1e-11)
+    for ceiling in (0.5 * estimate, 2 * estimate):
+        tuned = TunedRidge(jnp.asarray(1.2), jnp.asarray(ceiling))
+        assert np.allclose(tuned.weights(stats), _ridge(x, y, 1.2 * min(estimate, ceiling)), rtol=1e-11)
+    assert np.allclose(oracle_weights(stats, truth.noise_std), _ridge(x, y, truth.noise_std**2), rtol=1e-11)
+
+
+def map_to_numpy(tree):
+    return jax.tree.map(np.array, tree)
+
+
+def test_fewer_examples_than_inputs_give_the_solution_of_least_norm(getkey):
+    x, y, _ = map_to_numpy(sample_data(NoisyRegression(dim=6, context=3), getkey()))
+    stats = GramStatistics.from_data(x, y)
+    expected = np.linalg.pinv(x) @ y
+    assert np.allclose(LeastSquares().weights(stats), expected, rtol=1e-10)
+    assert np.allclose(oracle_weights(stats, jnp.asarray(0.0)), expected, rtol=1e-10)
+    assert np.allclose(oracle_weights(stats, jnp.asarray(1e-6)), expected, rtol=1e-6)
+
+
+def test_collinear_inputs_give_the_solution_of_least_norm(getkey):
+    x, y, _ = map_to_numpy(sample_data(PROBLEM, getkey()))
+    x[:, 3] = x[:, 0] - 2 * x[:, 1]
+    assert np.allclose(LeastSquares().weights(GramStatistics.from_data(x, y)), np.linalg.pinv(x) @ y, rtol=1e-8)
+
+
+@pytest.mark.parametrize("context", [3, 4])
+def test_adaptive_methods_without_degrees_of_freedom_are_nan_and_refused_by_name(context, getkey):
+    problem = NoisyRegression(dim=4, context=context)
+    stats, _ = sample_statistics(problem, getkey())
+    tuned = TunedRidge(jnp.asarray(1.0), jnp.asarray(1.0))
+    for predictor in (AdaptiveRidge(), tuned, IterativeRidge(5)):
+        assert jnp.isnan(predictor.weights(stats)).all()
+    for name in ("ada-ridge", "tuned-ridge", "iterative-ridge"):
+        with pytest.raises(ValueError, match=f"`{name}`.*context > dim, got context={context} and dim=4"):
+            baseline(name, problem, key=getkey())
+    for name in ("ols", "const-ridge", "bayes"):
+        assert jnp.isfinite(baseline(name, problem, key=getkey()).weights(stats)).all()
+
+
+def test_an_unknown_baseline_is_refused(getkey):
+    with pytest.raises(ValueError, match=r"`name` must be one of ols, .*got 'lasso'"):
+        baseline("lasso", PROBLEM, key=getkey())
+
+
+@pytest.mark.parametrize("noise", ["uniform(0,5)", "choice(1,3)"])
+@pytest.mark.parametrize("covariance", [None, (0.1, 1.0, 3.0, 5.0)])
+def test_the_best_constant_is_the_second_moment_of_the_noise(noise, covariance, getkey):
+    """The minimum over constants on 100,000 sequences is at E[σ²], within what the sample can tell."""
+    problem = NoisyRegression(dim=4, context=9, noise=noise, covariance=covariance)
+    best = float(ConstantRidge.tuned(problem).constant)
+    assert best == pytest.approx(problem.noise.second_moment)
+    key = getkey()
+    candidates = {str(f): ConstantRidge(jnp.asarray(f * best)) for f in (0.8, 1.0, 1.25)}
+    comparison = evaluate(candidates, problem, num_sequences=100_000, key=key)
+    for other in ("0.8", "1.25"):
+        worse = comparison.difference(other, "1.0")
+        assert worse.mean > 3 * worse.standard_error
+
+    def loss(log_constant):
+        predictor = {"c": ConstantRidge(jnp.exp(jnp.asarray(log_constant)))}
+        return evaluate(predictor, problem, num_sequences=100_000, key=key).adjusted("c").mean
+
+    found = np.exp(minimize_scalar(loss, bracket=(np.log(best) - 0.3, np.log(best) + 0.3), tol=1e-4).x)
+    assert found == pytest.approx(best, rel=0.03)
+
+
+def test_tuning_finds_the_minimum_and_is_judged_on_other_sequences(getkey):
+    problem = NoisyRegression(noise="choice(1,3)")
+    tuned = TunedRidge.tuned(problem, key=getkey())
+    moved = {
+        f"{a},{b}": TunedRidge(tuned.multiplier * a, tuned.ceiling * b)
+        for a, b in ((1.0, 1.0), (0.8, 1.0), (1.25, 1.0), (1.0, 0.8), (1.0, 1.25))
+    }
+    comparison = evaluate(moved, problem, num_sequences=200_000, key=getkey())
+    for name in moved:
+        if name != "1.0,1.0":
+            worse = comparison.difference(name, "1.0,1.0")
+            assert worse.mean > 2 * worse.standard_error, name
+    assert comparison.adjusted("1.0,1.0").mean < 0.5 * 0.051  # AdaRR's, Table 1
+
+
+def test_tuning_respects_the_covariance(getkey):
+    problem = NoisyRegression(dim=4, context=9, noise="uniform(0,5)", covariance=(0.01, 0.01, 1.0, 9.0))
+    tuned = TunedRidge.tuned(problem, key=getkey())
+    isotropic = TunedRidge.tuned(NoisyRegression(dim=4, context=9, noise="uniform(0,5)"), key=getkey())
+    comparison = evaluate({"own": tuned, "other": isotropic}, problem, key=getkey())
+    gain = comparison.difference("own", "other")
+    assert gain.mean < -3 * gain.standard_error
+
+
+def test_without_noise_every_method_but_the_iterative_one_is_the_oracle(getkey):
+    problem = NoisyRegression(noise="uniform(0,0)")
+    predictors = {name: baseline(name, problem, key=getkey()) for name in BASELINES if name != "iterative-ridge"}
+    comparison = evaluate(predictors, problem, num_sequences=10_000, key=getkey())
+    assert all(comparison.losses[name].max() < 1e-20 for name in predictors)
+
+
+@pytest.mark.parametrize("num_power_steps", [0, 10])
+def test_the_iterative_method_converges_to_adarr(num_power_steps, getkey):
+    stats, _ = sample_statistics(NoisyRegression(), getkey(), (50,))
+    far = IterativeRidge(20_000, num_power_steps).weights(stats)
+    assert np.allclose(far, AdaptiveRidge().weights(stats), atol=1e-8)
+
+
+def test_the_iterative_method_takes_tens_of_steps(getkey):
+    """Steps until the adjusted loss stays within 5 % of AdaRR's, at uniform(0,5)."""
+    problem, key = NoisyRegression(), getkey()
+    target = evaluate({"ada": AdaptiveRidge()}, problem, num_sequences=20_000, key=key).adjusted("ada").mean
+    path = evaluate_layers(IterativeRidge(100), problem, num_sequences=20_000, key=key)
+    away = np.asarray([abs(path.adjusted(str(k + 1)).mean / target - 1) for k in range(100)])
+    steps = int(np.max(np.nonzero(away > 0.05))) + 2
+    assert 20 < steps < 100
+
+
+def _dense_bayes(stats, noise: Uniform, num_nodes=2000):
+    """The posterior mean by brute force: very many nodes over the whole prior."""
+    s, v = np.linalg.eigh(stats.xx)
+    n, d = int(stats.count), stats.dim
+    s, alpha = np.maximum(s, 0), v.T @ np.asarray(stats.xy)
+    if n < d:
+        s[: d - n], alpha[: d - n] = 0, 0
+    std, prior = noise.quadrature(num_nodes)
+    total = s[:, None] + std**2
+    quadratic = (stats.yy - np.sum(alpha[:, None] ** 2 / total, 0)) / std**2
+    log = -0.5 * (np.log(total).sum(0) + (n - d) * np.log(std**2) + quadratic)
+    weights = prior * np.exp(log - log.max())
+    return v @ (alpha * ((1 / total) @ weights) / weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("context", "dim", "std"),
+    [(8, 10, 2.0), (8, 10, 0.1), (10, 10, 1.0), (11, 10, 3.0), (20, 10, 0.3), (20, 10, 4.9), (200, 30, 2.0)],
+)
+def test_bayes_against_a_dense_grid(context, dim, std, getkey):
+    """To rounding for n > d; for n ≤ d noise below rounding, which stands for zero, leaves a trace."""
+    tolerance = 1e-11 if context > dim else 2e-7
+    problem = NoisyRegression(dim=dim, context=context, noise=f"fixed({std})")
+    stats, _ = sample_statistics(problem, getkey(), (20,))
+    prior = Uniform(0, 5)
+    weights = Bayes(prior).weights(stats)
+    for i in range(20):
+        one = map_to_numpy(jax.tree.map(lambda leaf, i=i: leaf[i], stats))
+        expected = _dense_bayes(one, prior)
+        assert np.abs(weights[i] - expected).max() < tolerance * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("std", [0.01, 1.0, 4.999])
+def test_bayes_at_a_million_examples_knows_the_noise(std, getkey):
+    """There the posterior has a relative width of 1/√(2n); a dense grid around σ resolves it."""
+    problem = NoisyRegression(context=1_000_000, noise=f"fixed({std})")
+    stats, _ = sample_statistics(problem, getkey())
+    prior = Uniform(0, 5)
+    posterior_std = float(Bayes(prior).posterior_mean_std(stats))
+    assert posterior_std == pytest.approx(std, rel=5 / np.sqrt(2e6))
+    s = np.linalg.eigvalsh(stats.xx)
+    near = Uniform(0.99 * std, min(1.01 * std, 5))
+    dense, weights = _dense_bayes(map_to_numpy(stats), near), Bayes(prior).weights(stats)
+    assert np.abs(weights - dense).max() < 1e-7 * std**2 / s[0] + 1e-14
+
+
+def test_bayes_with_atoms_is_the_weighted_sum(getkey):
+    x, y, _ = map_to_numpy(sample_data(PROBLEM, getkey()))
+    values, prior = np.asarray([1.0, 3.0]), np.asarray([0.25, 0.75])
+    densities = []
+    for std in values:
+        covariance = x @ x.T + std**2 * np.eye(9)
+        _, log_det = np.linalg.slogdet(covariance)
+        densities.append(np.exp(-0.5 * (log_det + y @ np.linalg.solve(covariance, y))))
+    posterior = prior * densities / np.sum(prior * densities)
+    expected = sum(p * _ridge(x, y, std**2) for p, std in zip(posterior, values, strict=True))
+    assert np.allclose(Bayes("choice(1:1,3:3)").weights(GramStatistics.from_data(x, y)), expected, rtol=1e-11)
+
+
+def test_bayes_with_a_known_noise_is_the_oracle(getkey):
+    stats, truth = sample_statistics(NoisyRegression(noise="fixed(2)"), getkey(), (10,))
+    for text in ("fixed(2)", "uniform(2,2)", "choice(2)"):
+        assert np.allclose(Bayes(text).weights(stats), oracle_weights(stats, truth.noise_std), rtol=1e-12)
+
+
+def test_bayes_tells_noise_free_sequences_from_noisy_ones(getkey):
+    stats, truth = sample_statistics(NoisyRegression(noise="choice(0,2)"), getkey(), (200,))
+    weights = Bayes("choice(0,2)").weights(stats)
+    assert np.allclose(weights, oracle_weights(stats, truth.noise_std), atol=1e-10)
+
+
+def test_bayes_with_labels_that_are_all_zero_is_zero():
+    stats = GramStatistics.from_data(np.eye(3), np.zeros(3))
+    for text in ("uniform(0,5)", "uniform(0,0)", "choice(0,1)"):
+        assert (Bayes(text).weights(stats) == 0).all()
+
+
+@pytest.mark.parametrize("noise", ["uniform(0,2)", "uniform(0,5)", "choice(1,3)"])
+def test_bayes_is_below_every_method_that_does_not_know_the_noise(noise, getkey):
+    problem = NoisyRegression(noise=noise)
+    predictors = {name: baseline(name, problem, key=getkey()) for name in BASELINES}
+    comparison = evaluate(predictors, problem, num_sequences=50_000, key=getkey())
+    for name in set(BASELINES) - {"bayes"}:
+        gap = comparison.difference("bayes", name)
+        assert gap.mean < -3 * gap.standard_error, name
+
+
+def test_a_prior_without_a_rule_is_refused(getkey):
+    class Unknown(AbstractNoise):
+        def sample(self, key, shape=(), dtype=float):
+            return jnp.zeros(shape, dtype)
+
+        def quadrature(self, num_nodes=64):
+            return np.zeros(1), np.ones(1)
+
+    stats, _ = sample_statistics(PROBLEM, getkey())
+    with pytest.raises(TypeError, match="no rule for the noise prior"):
+        Bayes(Unknown()).weights(stats)

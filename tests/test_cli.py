@@ -1,0 +1,88 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from lintra import storage
+from lintra.cli import app
+from lintra.models import Diagonal
+
+KEYS = {"method", "layers", "noise", "adjusted_loss", "standard_error"}
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def model_file(tmp_path, getkey):
+    path = tmp_path / "diag.safetensors"
+    storage.save(Diagonal.random(3, key=getkey()), path, noise="choice(1,3)")
+    return path
+
+
+def test_baselines_as_json():
+    rows = json.loads(run("baselines", "--noise", "choice(1,3)", "--sequences", 2000, "--json"))
+    assert all(set(row) == KEYS for row in rows)
+    losses = {row["method"]: row["adjusted_loss"] for row in rows}
+    assert list(losses) == ["oracle", "ols", "const-ridge", "ada-ridge", "tuned-ridge", "iterative-ridge", "bayes"]
+    assert losses["oracle"] == 0
+    assert losses["bayes"] == min(loss for method, loss in losses.items() if method != "oracle")
+
+
+def test_baselines_as_a_table_beside_the_paper():
+    text = run("baselines", "--noise", "uniform(0,0)", "--method", "const-ridge", "--sequences", 100, "--tail")
+    assert "const-ridge" in text
+    assert "level" in text
+    assert "worse than zero" in text
+
+
+def test_a_baseline_that_is_undefined_says_so():
+    arguments = ("baselines", "--noise", "fixed(1)", "--dim", 4, "--context", 3, "--sequences", 100)
+    rows = json.loads(run(*arguments, "--json"))
+    refused = {row["method"]: row for row in rows if row["adjusted_loss"] is None}
+    assert set(refused) == {"ada-ridge", "tuned-ridge", "iterative-ridge"}
+    assert "needs context > dim" in refused["ada-ridge"]["note"]
+    assert "needs context > dim" in run(*arguments)
+
+
+def test_evaluate_uses_the_models_own_prior_and_length(model_file):
+    rows = json.loads(run("evaluate", model_file, "--method", "bayes", "--sequences", 500, "--json"))
+    assert [(row["method"], row["layers"], row["noise"]) for row in rows] == [
+        ("diag", 3, "choice(1,3)"),
+        ("bayes", None, "choice(1,3)"),
+    ]
+    assert all(set(row) == KEYS for row in rows)
+
+
+def test_evaluate_after_every_layer(model_file):
+    rows = json.loads(run("evaluate", model_file, "--every-layer", "--sequences", 500, "--json"))
+    assert [row["layers"] for row in rows] == [1, 2, 3]
+
+
+def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
+    arguments = ("evaluate", model_file, "--context", 40, "--sequences", 500, "--json")
+    printed, rescaled = (json.loads(run(*arguments, *extra)) for extra in ((), ("--rescale",)))
+    assert printed[0]["adjusted_loss"] != rescaled[0]["adjusted_loss"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("baselines", "--noise", "loud(1)"), "`noise` must look like"),
+        (("baselines", "--dim", "0"), "`dim` must be a whole number of at least 1, got 0"),
+        (("baselines", "--method", "lasso"), "`--method` must be one of"),
+        (("evaluate", "missing.safetensors"), "missing.safetensors"),
+        (("bench", "--case", "none"), "`case` must be one of"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(arguments, says):
+    run = subprocess.run([sys.executable, "-m", "lintra", *arguments], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert says in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stdout == ""

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from lintra import closed_form, paper
+from lintra.baselines import ConstantRidge
+from lintra.evaluation import evaluate
+from lintra.models import GDPlusPlus
+from lintra.problem import NoisyRegression
+from lintra.spectrum import wishart_quadrature
+from lintra.statistics import sample_statistics
+
+SIZES = [
+    (1, 1),
+    (1, 5),
+    (8, 10),
+    (10, 10),
+    (11, 10),
+    (20, 10),
+    (21, 11),
+    (50, 5),
+    (64, 64),
+    (200, 30),
+    (1_000_000, 10),
+]
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_the_eigenvalue_density_has_the_known_moments(n, d):
+    s, weights = wishart_quadrature(n, d)
+    assert weights.min() > 0
+    assert weights.sum() == pytest.approx(d, rel=1e-12)
+    assert weights @ s == pytest.approx(n * d, rel=1e-12)
+    assert weights @ s**2 == pytest.approx(n * d * (n + d + 1), rel=1e-12)
+    if n > d + 1:
+        assert weights @ (1 / s) == pytest.approx(d / (n - d - 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 4), (7, 5), (3, 6)])
+def test_the_eigenvalue_density_is_that_of_samples(n, d, getkey):
+    """Means of functions that probe the whole range, within 4 standard errors on 100,000 matrices."""
+    stats, _ = sample_statistics(NoisyRegression(dim=d, context=n), getkey(), (100_000,))
+    values = np.linalg.eigvalsh(stats.xx)
+    values[:, : max(d - n, 0)] = 0
+    s, weights = wishart_quadrature(n, d)
+    for f in (lambda s: np.exp(-s), lambda s: 1 / (s + 0.01), np.sqrt, lambda s: s > 5.0):
+        sums = f(values).sum(axis=1)
+        tolerance = 4 * sums.std() / len(sums) ** 0.5 + 1e-2 * (f(np.asarray(4.9)) == 0)
+        assert abs(weights @ f(s) - sums.mean()) < tolerance
+
+
+@pytest.mark.parametrize("problem", [
+    NoisyRegression(), NoisyRegression(noise="choice(1,3)"), NoisyRegression(dim=6, context=4, noise="fixed(0)"),
+    NoisyRegression(dim=6, context=4, noise="uniform(0,2)"), NoisyRegression(dim=5, context=50, noise="fixed(3)"),
+], ids=str)  # fmt: skip
+def test_closed_losses_are_those_measured(problem, getkey):
+    n, d = problem.context, problem.dim
+    step = 1 / (n + d + 1 + problem.noise.second_moment)
+    layer = GDPlusPlus(np.asarray([[[0.0, -n * step]]]), context=n, dim=d)
+    predictors = {"const": ConstantRidge.tuned(problem), "layer": layer}
+    measured = evaluate(predictors, problem, num_sequences=200_000, key=getkey()).unadjusted
+    for name, exact in (
+        ("oracle", closed_form.oracle_loss(problem)),
+        ("const", closed_form.constant_ridge_loss(problem)),
+        ("layer", closed_form.one_layer_loss(problem)),
+    ):
+        assert abs(measured[name].mean - exact) < 4 * measured[name].standard_error + 1e-12, name
+
+
+@pytest.mark.parametrize("noise", paper.NOISES)
+@pytest.mark.parametrize("family", ["gd++", "diag", "full"])
+def test_the_first_rows_of_table_1_are_the_one_layer_optimum(family, noise, getkey):
+    """Within three standard errors of the paper's protocol, 100,000 sequences with a sampled query."""
+    problem = NoisyRegression(noise=noise)
+    layer = GDPlusPlus(np.asarray([[[0.0, -20 / (31 + problem.noise.second_moment)]]]), context=20, dim=10)
+    protocol = evaluate({"layer": layer}, problem, sampled_query=True, key=getkey()).adjusted("layer")
+    printed = paper.table1()[family, 1, noise]
+    exact = closed_form.adjusted(closed_form.one_layer_loss(problem), problem)
+    assert abs(exact - printed.value) < 3 * protocol.standard_error + printed.rounding
+
+
+def test_an_input_covariance_is_refused():
+    problem = NoisyRegression(dim=3, covariance=np.ones(3))
+    for loss in (closed_form.oracle_loss, closed_form.constant_ridge_loss, closed_form.one_layer_loss):
+        with pytest.raises(ValueError, match="`problem` has an input covariance"):
+            loss(problem)

@@ -1,0 +1,164 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats as laws
+
+from helpers import random_rotation
+from lintra.problem import NoisyRegression
+from lintra.statistics import GramStatistics, sample_data, sample_statistics
+
+LEVEL = 1e-3  # of every statistical test below; seeds are fixed, so each either holds for good or does not
+
+
+def test_the_gram_matrix_is_the_sum_over_tokens(getkey):
+    x, y, _ = sample_data(NoisyRegression(dim=3, context=7), getkey())
+    stats = GramStatistics.from_data(x, y)
+    tokens = np.column_stack([x, y])
+    assert np.allclose(stats.gram, sum(np.outer(e, e) for e in tokens), rtol=1e-13)
+    assert np.allclose(stats.xx, x.T @ x)
+    assert np.allclose(stats.xy, x.T @ y)
+    assert np.allclose(stats.yy, y @ y)
+    assert stats.count == 7
+    assert stats.dim == 3
+
+
+def test_a_batch_a_stream_and_a_merge_say_the_same(getkey):
+    x, y, _ = sample_data(NoisyRegression(dim=3, context=12), getkey(), (2, 5))
+    batch = GramStatistics.from_data(x, y)
+    assert batch.gram.shape == (2, 5, 4, 4)
+    one = GramStatistics.from_data(x[1, 2], y[1, 2])
+    stream = GramStatistics.from_chunks((x[1, 2, i : i + 5], y[1, 2, i : i + 5]) for i in range(0, 12, 5))
+    halves = GramStatistics.from_data(x[..., :6, :], y[..., :6]).merge(
+        GramStatistics.from_data(x[..., 6:, :], y[..., 6:])
+    )
+    for other in (jax.tree.map(lambda leaf: leaf[1, 2], batch), stream, jax.tree.map(lambda a: a[1, 2], halves)):
+        assert np.allclose(one.gram, other.gram, rtol=1e-13)
+        assert one.count == other.count == 12
+
+
+def test_a_gram_matrix_from_elsewhere_is_taken_as_it_is(getkey):
+    stats, _ = sample_statistics(NoisyRegression(dim=3, context=7), getkey(), (4,))
+    again = GramStatistics.from_gram(np.asarray(stats.gram), 7)
+    assert np.array_equal(again.gram, stats.gram)
+    assert np.array_equal(again.count, stats.count)
+
+
+finite = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.floats(-1e3, 1e3))
+
+
+@given(finite, st.integers(0, 6))
+def test_labels_that_do_not_fit_are_refused_with_both_shapes(x, length):
+    y = np.zeros(length)
+    if length == len(x):
+        assert GramStatistics.from_data(x, y).dim == x.shape[1]
+    else:
+        with pytest.raises(ValueError, match=rf"`x` and `y` must have shapes.*{length}"):
+            GramStatistics.from_data(x, y)
+
+
+@given(finite, st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
+def test_data_that_is_not_finite_is_refused(x, value, data):
+    row, column = data.draw(st.integers(0, x.shape[0] - 1)), data.draw(st.integers(0, x.shape[1] - 1))
+    y = np.zeros(len(x))
+    bad_x, bad_y = x.copy(), y.copy()
+    bad_x[row, column], bad_y[row] = value, value
+    with pytest.raises(ValueError, match="`x` must be finite, got 1 NaN or infinite"):
+        GramStatistics.from_data(bad_x, y)
+    with pytest.raises(ValueError, match="`y` must be finite, got 1 NaN or infinite"):
+        GramStatistics.from_data(x, bad_y)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_an_empty_context_is_refused(shape):
+    with pytest.raises(ValueError, match="at least one example"):
+        GramStatistics.from_data(np.zeros(shape), np.zeros(shape[0]))
+
+
+def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
+    with pytest.raises(ValueError, match="got none"):
+        GramStatistics.from_chunks([])
+    small, large = (sample_statistics(NoisyRegression(dim=d), getkey())[0] for d in (2, 3))
+    with pytest.raises(ValueError, match="2 and 3 inputs"):
+        small.merge(large)
+
+
+@pytest.mark.parametrize(
+    ("gram", "count", "says"),
+    [
+        (np.ones((2, 3)), 1, "shape"),
+        (np.ones((1, 1)), 1, "d ≥ 1"),
+        (np.eye(3), 0, "`count`"),
+        (np.eye(3), 1.5, "`count`"),
+        (np.eye(3), [1, 2], "`count`"),
+        (np.triu(np.ones((3, 3))), 1, "symmetric"),
+    ],
+)
+def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
+    with pytest.raises(ValueError, match=says):
+        GramStatistics.from_gram(gram, count)
+
+
+def _features(stats, truth):
+    """Numbers whose laws together pin down the law of (Σ, α, λ | w, σ)."""
+    values = np.linalg.eigvalsh(stats.xx)
+    residual = stats.xy - np.einsum("bij,bj->bi", stats.xx, truth.weights)
+    rest = stats.yy - 2 * np.sum(truth.weights * np.asarray(stats.xy), -1)
+    rest = rest + np.einsum("bi,bij,bj->b", truth.weights, stats.xx, truth.weights)
+    named = {f"eigenvalue {i}": values[:, i] for i in range(values.shape[1])}
+    named |= {"trace": np.trace(stats.xx, axis1=1, axis2=2), "corner": stats.xx[:, 0, -1]}
+    named |= {"noise in α": residual[:, 0] / truth.noise_std, "noise in λ": rest / truth.noise_std**2}
+    return named | {"α": stats.xy[:, -1], "λ": stats.yy, "w": truth.weights[:, 0], "σ": truth.noise_std}
+
+
+@pytest.mark.parametrize("context", [3, 4, 5, 9])
+@pytest.mark.parametrize("covariance", [None, "spectrum", "rotated"])
+def test_sampled_statistics_follow_the_law_of_drawn_data(context, covariance, getkey):
+    """Two-sample Kolmogorov–Smirnov tests of level LEVEL/16 each, 20,000 sequences a side."""
+    spectrum = np.asarray([0.2, 1.0, 2.0, 4.0])
+    rotation = random_rotation(np.random.default_rng(1), 4)
+    choices = {None: None, "spectrum": spectrum, "rotated": rotation @ np.diag(spectrum) @ rotation.T}
+    problem = NoisyRegression(dim=4, context=context, noise="uniform(1,3)", covariance=choices[covariance])
+    x, y, truth = sample_data(problem, getkey(), (20_000,))
+    drawn = _features(GramStatistics.from_data(x, y), truth)
+    sampled = _features(*sample_statistics(problem, getkey(), (20_000,)))
+    for name, values in drawn.items():
+        if context < 4 and name == "eigenvalue 0":
+            continue  # zero on both sides
+        assert laws.ks_2samp(values, sampled[name]).pvalue > LEVEL / 16, name
+
+
+@pytest.mark.parametrize("context", [4, 20, 1_000_000])
+def test_moments_of_sampled_statistics(context, getkey):
+    """Means of Σ, tr Σ², λ against their closed forms, within 4.5 standard errors."""
+    d, n, size = 4, context, 50_000
+    stats, truth = sample_statistics(NoisyRegression(dim=d, context=n, noise="fixed(2)"), getkey(), (size,))
+    squares = np.sum(np.asarray(stats.xx) ** 2, axis=(1, 2))
+    for values, mean in [
+        (np.asarray(stats.xx[:, 0, 0]), n),
+        (np.asarray(stats.xx[:, 0, 1]), 0),
+        (squares, n * d * (n + d + 1)),
+        (np.asarray(stats.yy), n * (d + 4)),
+        (np.asarray(jnp.sum(stats.xy * truth.weights, -1)), n * d),
+    ]:
+        assert abs(values.mean() - mean) < 4.5 * values.std() / size**0.5
+
+
+def test_noise_free_labels_lie_on_the_plane(getkey):
+    stats, truth = sample_statistics(NoisyRegression(noise="fixed(0)"), getkey(), (100,))
+    assert np.allclose(stats.xy, jnp.einsum("bij,bj->bi", stats.xx, truth.weights), rtol=1e-12)
+
+
+def test_n_equal_to_d_leaves_no_residual(getkey):
+    stats, _ = sample_statistics(NoisyRegression(dim=4, context=4), getkey(), (100,))
+    explained = np.einsum("bi,bi->b", stats.xy, np.linalg.solve(stats.xx, stats.xy[..., None])[..., 0])
+    assert np.allclose(explained, stats.yy, rtol=1e-6)
+
+
+def test_sampling_can_work_in_32_bits(getkey):
+    for context in (3, 20):
+        stats, truth = sample_statistics(NoisyRegression(dim=4, context=context), getkey(), (5,), jnp.float32)
+        assert stats.gram.dtype == truth.weights.dtype == truth.noise_std.dtype == jnp.float32
