@@ -1,9 +1,11 @@
 """The Bayes predictor for unknown σ: the floor of every predictor that sees only the context."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from lintra.noise import AbstractDiscrete, AbstractNoise, Uniform, parse_noise
 from lintra.predictor import AbstractPredictor
@@ -90,11 +92,13 @@ _ROUNDS = 8  # each narrows the interval up to fivefold: enough for n of 10¹⁰
 _NEGLIGIBLE = 30.0  # log-density below the largest at which the posterior is given up
 
 
-def adaptive_quadrature(log_density, low: Float[Array, ""], high: Float[Array, ""]):
+def adaptive_quadrature(
+    log_density: Callable[[Float[Array, " k"]], Float[Array, " k"]], low: Float[Array, ""], high: Float[Array, ""]
+) -> tuple[Float[Array, " nodes"], Float[Array, " nodes"]]:
     """Nodes and normalised weights for a density with one hump on [low, high], however narrow."""
     grid = jnp.linspace(0.0, 1.0, _GRID).astype(low.dtype)
 
-    def narrow(_: int, interval: tuple[Array, Array]) -> tuple[Array, Array]:
+    def narrow(_: Int[Array, ""], interval: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = interval
         points = low + (high - low) * grid
         values = log_density(points)
