@@ -146,7 +146,7 @@ def test_the_iterative_method_takes_tens_of_steps(getkey):
     path = evaluate_layers(IterativeRidge(100), problem, num_sequences=20_000, key=key)
     away = np.asarray([abs(path.adjusted(str(k + 1)).mean / target - 1) for k in range(100)])
     steps = int(np.max(np.nonzero(away > 0.05))) + 2
-    assert 20 < steps < 100
+    assert 10 < steps < 100
 
 
 def _dense_bayes(stats, noise: Uniform, num_nodes=2000):
