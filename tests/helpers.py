@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, IterativeRidge, LeastSquares, TunedRidge
-from lintra.models import Diagonal, Full, GDPlusPlus, Rescaled
+from lintra.models import FAMILIES, Rescaled
 
 DIM, CONTEXT = 4, 9
 KEY = jax.random.key(17)
@@ -17,7 +17,7 @@ def _model(family, num_layers, num_heads):
 
 MODELS = {
     f"{family.family}-{num_layers}-h{num_heads}": _model(family, num_layers, num_heads)
-    for family in (Full, Diagonal, GDPlusPlus)
+    for family in FAMILIES.values()
     for num_layers in (1, 4)
     for num_heads in (1, 2, 3)
 }
@@ -28,7 +28,7 @@ BASELINES = {
     "ada-ridge": AdaptiveRidge(),
     "tuned-ridge": TunedRidge(jnp.asarray(1.3), jnp.asarray(4.0)),
     "iterative-ridge": IterativeRidge(20),
-    "iterative-ridge-trace": IterativeRidge(20, num_power_steps=0),
+    "iterative-ridge-trace": IterativeRidge(20, num_squarings=0),
     "bayes-uniform": Bayes("uniform(0,5)"),
     "bayes-choice": Bayes("choice(1,3)"),
 }

@@ -132,10 +132,10 @@ def test_without_noise_every_method_but_the_iterative_one_is_the_oracle(getkey):
     assert all(comparison.losses[name].max() < 1e-20 for name in predictors)
 
 
-@pytest.mark.parametrize("num_power_steps", [0, 10])
-def test_the_iterative_method_converges_to_adarr(num_power_steps, getkey):
+@pytest.mark.parametrize("num_squarings", [0, 3])
+def test_the_iterative_method_converges_to_adarr(num_squarings, getkey):
     stats, _ = sample_statistics(NoisyRegression(), getkey(), (50,))
-    far = IterativeRidge(20_000, num_power_steps).weights(stats)
+    far = IterativeRidge(20_000, num_squarings).weights(stats)
     assert np.allclose(far, AdaptiveRidge().weights(stats), atol=1e-8)
 
 
@@ -149,14 +149,35 @@ def test_the_iterative_method_takes_tens_of_steps(getkey):
     assert 10 < steps < 100
 
 
-def _dense_bayes(stats, noise: Uniform, num_nodes=2000):
+def test_the_iterative_method_is_safe_when_the_labels_miss_the_top_direction():
+    x = np.vstack([np.diag([3.0, 1, 1, 1, 1]), -np.diag([3.0, 1, 1, 1, 1])])
+    stats = GramStatistics.from_data(x, x @ np.asarray([0.0, 1, 1, 1, 1]))
+    assert np.allclose(IterativeRidge(500).weights(stats), [0, 1, 1, 1, 1], atol=1e-6)
+
+
+def test_a_negative_penalty_or_noise_level_is_refused(getkey):
+    stats, _ = sample_statistics(PROBLEM, getkey(), (3,))
+    with pytest.raises(ValueError, match="`constant` must be one number and not negative"):
+        ConstantRidge(-2.0)
+    with pytest.raises(ValueError, match="`noise_std` must not be negative, got -2"):
+        oracle_weights(stats, -2.0)
+    with pytest.raises(ValueError, match="`noise_std` must be one number or of shape"):
+        oracle_weights(stats, np.ones(2))
+    assert np.array_equal(oracle_weights(stats, 2.0), oracle_weights(stats, [2.0, 2.0, 2.0]))
+
+
+LEGENDRE = np.polynomial.legendre.leggauss(1500)
+
+
+def _dense_bayes(stats, noise: Uniform):
     """The posterior mean by brute force: very many nodes over the whole prior."""
     s, v = np.linalg.eigh(stats.xx)
     n, d = int(stats.count), stats.dim
     s, alpha = np.maximum(s, 0), v.T @ np.asarray(stats.xy)
     if n < d:
         s[: d - n], alpha[: d - n] = 0, 0
-    std, prior = noise.quadrature(num_nodes)
+    nodes, prior = LEGENDRE
+    std = noise.low + (noise.high - noise.low) * (nodes + 1) / 2
     total = s[:, None] + std**2
     quadratic = (stats.yy - np.sum(alpha[:, None] ** 2 / total, 0)) / std**2
     log = -0.5 * (np.log(total).sum(0) + (n - d) * np.log(std**2) + quadratic)

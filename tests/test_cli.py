@@ -1,6 +1,8 @@
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -35,7 +37,7 @@ def test_baselines_as_json():
 
 
 def test_baselines_as_a_table_beside_the_paper():
-    text = run("baselines", "--noise", "uniform(0,0)", "--method", "const-ridge", "--sequences", 100, "--tail")
+    text = run("baselines", "--noise", "uniform(0,5)", "--method", "const-ridge", "--sequences", 20_000, "--tail")
     assert "const-ridge" in text
     assert "level" in text
     assert "worse than zero" in text
@@ -76,6 +78,7 @@ def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
         (("baselines", "--noise", "loud(1)"), "`noise` must look like"),
         (("baselines", "--dim", "0"), "`dim` must be a whole number of at least 1, got 0"),
         (("baselines", "--method", "lasso"), "`--method` must be one of"),
+        (("baselines", "--seed", "99999999999999999999"), "`--seed` must be"),
         (("evaluate", "missing.safetensors"), "missing.safetensors"),
         (("bench", "--case", "none"), "`case` must be one of"),
     ],
@@ -86,3 +89,34 @@ def test_bad_input_ends_in_one_sentence(arguments, says):
     assert says in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
+
+
+def test_a_context_of_nothing_is_refused_and_not_taken_for_the_default(model_file):
+    with pytest.raises(ValueError, match="`context` must be a whole number of at least 1, got 0"):
+        run("evaluate", model_file, "--context", 0)
+
+
+def test_several_models_are_told_apart_and_explosions_are_noted(model_file, tmp_path, getkey):
+    wild = tmp_path / "wild.safetensors"
+    storage.save(Diagonal.random(7, scale=30.0, key=getkey()), wild)
+    text = run("evaluate", model_file, wild, "--sequences", 100)
+    assert model_file.name in text
+    assert wild.name in text
+    assert "overflows on 1 of the sequences" in text
+
+
+def test_the_protocol_can_be_repeated(model_file):
+    rows = json.loads(run("evaluate", model_file, "--sequences", 100, "--repetitions", 2, "--json"))
+    low, high = map(float, rows[0]["protocol_range"].split(" to "))
+    assert low <= rows[0]["protocol_median"] * 1.001
+    assert rows[0]["protocol_median"] <= high * 1.001
+
+
+def test_an_interrupt_ends_in_a_word_and_not_in_a_crash():
+    command = [sys.executable, "-m", "lintra", "baselines", "--sequences", "100000000", "--noise", "uniform(0,5)"]
+    process = subprocess.Popen([*command, "--method", "ols"], stderr=subprocess.PIPE, text=True)
+    time.sleep(12)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "interrupted" in errors

@@ -8,8 +8,8 @@ import pytest
 
 from helpers import random_rotation
 from lintra import paper
-from lintra.baselines import AdaptiveRidge, ConstantRidge, LeastSquares, baseline, oracle_weights
-from lintra.evaluation import BLOCK, evaluate, evaluate_layers, profile, repeat_protocol
+from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, LeastSquares, baseline, oracle_weights
+from lintra.evaluation import block_size, evaluate, evaluate_layers, profile, repeat_protocol
 from lintra.losses import Estimate, Moments, Tail
 from lintra.models import Diagonal, Full
 from lintra.objective import half_square
@@ -17,6 +17,7 @@ from lintra.predictor import AbstractPredictor
 from lintra.problem import NoisyRegression
 from lintra.statistics import sample_data, sample_statistics
 
+BLOCK = block_size(4)
 PROBLEM = NoisyRegression(dim=4, context=9, noise="uniform(0,3)")
 TWO = {"ols": LeastSquares(), "ada": AdaptiveRidge()}
 ROTATION = random_rotation(np.random.default_rng(3), 4)
@@ -72,12 +73,34 @@ def test_losses_are_those_of_the_sequences_themselves(getkey):
     assert comparison.losses["ols"].dtype == np.float64
 
 
-def test_the_last_layer_is_the_model(getkey):
-    model, key = Diagonal.random(3, dim=4, context=9, scale=0.3, key=getkey()), getkey()
+def test_layers_come_in_order_and_the_last_is_the_model(getkey):
+    model, key = Diagonal.random(12, dim=4, context=9, scale=0.3, key=getkey()), getkey()
     layers = evaluate_layers(model, PROBLEM, num_sequences=500, key=key)
-    assert list(layers.losses) == ["1", "2", "3"]
+    assert list(layers.losses) == [str(layer) for layer in range(1, 13)]
     whole = evaluate({"model": model}, PROBLEM, num_sequences=500, key=key)
-    assert np.allclose(layers.losses["3"], whole.losses["model"], rtol=1e-12)
+    assert np.allclose(layers.losses["12"], whole.losses["model"], rtol=1e-12)
+
+
+def test_names_keep_the_order_they_were_given_in(getkey):
+    predictors = {"z": LeastSquares(), "a": AdaptiveRidge(), "m": LeastSquares()}
+    assert list(evaluate(predictors, PROBLEM, num_sequences=10, key=getkey()).losses) == ["z", "a", "m"]
+
+
+@pytest.mark.parametrize("scale", [3.0, 30.0])
+def test_losses_too_large_to_square_are_still_reported(scale, getkey):
+    model = Diagonal.random(4, dim=4, context=9, scale=scale, key=getkey())
+    comparison = evaluate({"model": model}, PROBLEM, num_sequences=100, key=getkey())
+    assert comparison.adjusted("model").mean > 1e100
+    assert comparison.unadjusted["model"].mean > 1e100
+
+
+def test_what_cannot_be_measured_is_refused(getkey):
+    with pytest.raises(ValueError, match="`predictors` must be a dictionary"):
+        evaluate(LeastSquares(), PROBLEM, key=getkey())  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="must not use the name 'oracle'"):
+        evaluate({"oracle": LeastSquares()}, PROBLEM, key=getkey())
+    with pytest.raises(ValueError, match="must come in layers, got LeastSquares"):
+        evaluate_layers(LeastSquares(), PROBLEM, key=getkey())  # pyright: ignore[reportArgumentType]
 
 
 def test_a_profile_measures_at_each_noise_level(getkey):

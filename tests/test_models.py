@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from helpers import CONTEXT, DIM, KEY, MODELS, PREDICTORS, ROTATION_EQUIVARIANT, random_rotation
 from lintra import tokens
+from lintra.baselines import LeastSquares
 from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus, Rescaled
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
@@ -58,6 +59,22 @@ def test_leading_axes_are_contexts(predictor, getkey):
     for i, j in np.ndindex(2, 3):
         one = predictor.weights(GramStatistics(gram=stats.gram[i, j], count=stats.count[i, j]))
         assert _close(weights[i, j], one, 1e-11)
+
+
+@pytest.mark.parametrize("predictor", PREDICTORS.values(), ids=PREDICTORS.keys())
+def test_weights_have_the_precision_of_the_statistics(predictor, getkey):
+    stats, _ = sample_statistics(PROBLEM, getkey(), (5,))
+    single = GramStatistics(gram=stats.gram.astype(jnp.float32), count=stats.count)
+    weights = predictor.weights(single)
+    assert weights.dtype == jnp.float32
+    assert _close(weights, predictor.weights(stats), 1e-3)
+
+
+@pytest.mark.parametrize("query", [np.ones(1), np.ones(DIM + 1), 1.0, np.full(DIM, np.nan)])
+def test_a_query_that_does_not_fit_is_refused(query, getkey):
+    stats, _ = sample_statistics(PROBLEM, getkey())
+    with pytest.raises(ValueError, match="`query` must"):
+        MODELS["full-1-h1"].predict(stats, query)
 
 
 @pytest.mark.parametrize("predictor", ROTATION_EQUIVARIANT.values(), ids=ROTATION_EQUIVARIANT.keys())
@@ -207,10 +224,15 @@ def test_attention_matrices_that_do_not_fit_are_refused(change):
         Full.from_attention(**{name: np.ones(shape) for name, shape in shapes.items()}, context=5)
 
 
+def test_only_models_can_be_rescaled():
+    with pytest.raises(ValueError, match="`model` must be a linear transformer, got LeastSquares"):
+        Rescaled(LeastSquares())  # pyright: ignore[reportArgumentType]
+
+
 def test_own_numbers_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"`p` and `q`.*\(3, 2\)"):
         Diagonal(np.ones((3, 2)), np.ones((3, 1, 2)), context=5, dim=2)
-    with pytest.raises(ValueError, match=r"`omega`.*\(3, 2\)"):
+    with pytest.raises(ValueError, match=r"`rates`.*\(3, 2\)"):
         GDPlusPlus(np.ones((3, 2)), context=5, dim=2)
 
 

@@ -85,6 +85,7 @@ def test_reversed_bounds_are_refused(low, gap):
         ("choice()", "not a number"),
         ("choice(1,1)", "different values"),
         ("choice(1:0,2:1)", "positive"),
+        ("choice(1:1e308,2:1e308)", "neither tiny nor huge"),
         ("choice(1:1,2)", "not a number"),
     ],
 )
@@ -113,7 +114,13 @@ def test_samples_follow_the_prior(getkey):
 
 
 @pytest.mark.parametrize(
-    ("text", "moment"), [("fixed(3)", 9), ("uniform(0,5)", 25 / 3), ("choice(1,3)", 5), ("choice(1:3,3:1)", 3)]
+    ("text", "moment"),
+    [
+        ("fixed(3)", 9),
+        ("uniform(0,5)", 25 / 3),
+        ("choice(1,3)", 5),
+        ("choice(1:3,3:1)", 3),
+    ],
 )
 def test_second_moment(text, moment):
     assert parse_noise(text).second_moment == pytest.approx(moment, rel=1e-14)

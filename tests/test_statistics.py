@@ -78,6 +78,22 @@ def test_an_empty_context_is_refused(shape):
         GramStatistics.from_data(np.zeros(shape), np.zeros(shape[0]))
 
 
+def test_data_whose_squares_overflow_is_refused():
+    with pytest.raises(ValueError, match="overflows; scale the data down"):
+        GramStatistics.from_data(np.full((3, 2), 1e200), np.ones(3))
+
+
+def test_data_in_32_bits_is_summed_in_64(getkey):
+    x, y, _ = sample_data(NoisyRegression(), getkey(), (), jnp.float32)
+    assert GramStatistics.from_data(x, y).gram.dtype == jnp.float64
+
+
+def test_batches_of_unequal_shape_are_not_merged(getkey):
+    many, one = (sample_statistics(NoisyRegression(), getkey(), shape)[0] for shape in ((5,), ()))
+    with pytest.raises(ValueError, match=r"Batches of shapes \(5,\) and \(\)"):
+        many.merge(one)
+
+
 def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
     with pytest.raises(ValueError, match="got none"):
         GramStatistics.from_chunks([])
@@ -95,6 +111,8 @@ def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
         (np.eye(3), 1.5, "`count`"),
         (np.eye(3), [1, 2], "`count`"),
         (np.triu(np.ones((3, 3))), 1, "symmetric"),
+        (-np.eye(3), 5, "negative eigenvalue"),
+        (np.eye(3), "a", "`count`"),
     ],
 )
 def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):

@@ -60,8 +60,20 @@ def test_a_truncated_or_altered_file_is_refused_by_a_sentence(data, content, tmp
         model = storage.load(path)
     except ValueError as error:
         assert str(path) in str(error)  # noqa: PT017
-    else:  # a bit of the metadata that nothing depends on
+    else:  # a bit of white space in the header
         assert all(np.array_equal(a, b) for a, b in zip(model.matrices(), MODEL.matrices(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(b'"context":"9"', b'"context":"8"'), (b'"family":"full"', b'"family":"diag"'), (b'"dim":"4"', b'"dim":"5"')],
+)
+def test_altered_metadata_is_refused(before, after, content, tmp_path):
+    path = tmp_path / "m.safetensors"
+    assert before in content
+    path.write_bytes(content.replace(before, after))
+    with pytest.raises(ValueError, match="was altered"):
+        storage.load(path)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):

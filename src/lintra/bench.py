@@ -21,15 +21,15 @@ Sides = tuple[Callable[[], Any], Callable[[], Any]]
 
 
 def evaluation_case() -> Sides:
-    """Measure FULL with 7 layers in float64 on the same 10,000 sequences, from examples to mean adjusted loss.
+    """Measure FULL with 7 layers in float64 on the same 100,000 sequences, from examples to mean adjusted loss.
 
     Ours collects the statistics and averages the query out; the reference moves every token, Eq. (3).
     """
     problem, key = NoisyRegression(), jax.random.key(0)
     model = Full.random(7, scale=0.1, key=key)
     P, Q = map(jnp.asarray, model.matrices())
-    x, y, truth = sample_data(problem, key, (10_000,))
-    query = jax.random.normal(key, (10_000, problem.dim))
+    x, y, truth = sample_data(problem, key, (100_000,))
+    query = jax.random.normal(key, (100_000, problem.dim))
 
     def oracle_of(x: Array, y: Array) -> tuple[GramStatistics, Array]:
         stats = GramStatistics.from_data(x, y)

@@ -37,6 +37,15 @@ def noise_std(name: str, value: Any) -> float:
     return number + 0.0  # so that -0 becomes 0
 
 
+def counts(name: str, value: ArrayLike) -> Array:
+    """Return `value` as an array of whole numbers of at least 1, or refuse it (tracers pass unseen)."""
+    array = value if isinstance(value, jax.Array) else np.asarray(value)
+    whole = jnp.issubdtype(array.dtype, jnp.integer)
+    if not whole or (is_concrete(array) and bool((array < 1).any())):
+        raise ValueError(f"`{name}` must hold whole numbers of at least 1, got {value!r}.")
+    return jnp.asarray(array, dtype=int)
+
+
 def is_concrete(value: Any) -> bool:
     """Tell whether `value` can be looked at, that is, is not being traced by a JAX transformation."""
     return not isinstance(value, Tracer)

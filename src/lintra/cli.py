@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import jax
+import numpy as np
 import typer
 
 from lintra import bench as benchmarks
 from lintra import paper, storage, terminal
 from lintra.baselines import BASELINES, baseline
-from lintra.evaluation import evaluate, evaluate_layers
+from lintra.evaluation import evaluate, evaluate_layers, repeat_protocol
 from lintra.losses import Comparison, Estimate
 from lintra.models import Rescaled
 from lintra.predictor import AbstractPredictor
@@ -26,9 +27,14 @@ Context = Annotated[int, typer.Option(help="Number of examples, n.")]
 Sequences = Annotated[int, typer.Option(help="Number of fresh sequences.")]
 Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
+Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
+Repetitions = Annotated[
+    int, typer.Option(help="Also repeat the paper's protocol this often, 100,000 sequences with a sampled query.")
+]
 Methods = Annotated[list[str], typer.Option("--method", help="Baseline; may be repeated. Default: all.")]
 
 COLUMNS = {
+    "file": "file",
     "noise": "noise",
     "method": "method",
     "layers": "layers",
@@ -36,6 +42,8 @@ COLUMNS = {
     "standard_error": "± s.e.",
     "paper": "paper",
     "verdict": "against the paper",
+    "protocol_median": "protocol median",
+    "protocol_range": "5–95 %",
     "median": "median",
     "trimmed_mean": "trimmed mean",
     "top_ten_share": "top ten share",
@@ -58,22 +66,24 @@ def baselines(
     context: Context = 20,
     sequences: Sequences = 100_000,
     seed: Seed = 0,
-    tail: Annotated[bool, typer.Option(help="Also print what the tail of the losses looks like.")] = False,
+    repetitions: Repetitions = 0,
+    tail: Tail = False,
     json: Json = False,
 ) -> None:
     """Adjusted loss of the oracle, the ridge baselines and the Bayes floor, beside the paper's figures."""
     rows = []
     for text in noise:
         problem = NoisyRegression(dim, context, text)
-        keys = jax.random.split(jax.random.key(seed), 3)
+        keys = _keys(seed)
         predictors, refused = _baselines(method, problem, keys[0])
         track = terminal.progress(str(problem.noise))
         comparison = evaluate(predictors, problem, num_sequences=sequences, key=keys[1], track=track)
         column = [_head("oracle", None, problem) | _estimate(Estimate(0.0, 0.0))]
         column += [_row(name, None, comparison, name, problem, tail) for name in predictors]
         column += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
+        _repeat(column, predictors, problem, repetitions, keys[2])
         if not json:
-            _compare_with_paper(column, predictors, problem, keys[2])
+            _compare_with_paper(column, predictors, problem, sequences, keys[2])
         rows += column
     _show(rows, f"Adjusted loss ½E‖w − w_σ‖², n = {context}, d = {dim}, {sequences:,} sequences", json)
 
@@ -88,30 +98,36 @@ def evaluate_command(
     method: Annotated[list[str], typer.Option("--method", help="Baseline to measure as well.")] = [],  # noqa: B006
     sequences: Sequences = 100_000,
     seed: Seed = 0,
-    tail: Annotated[bool, typer.Option(help="Also print what the tail of the losses looks like.")] = False,
+    repetitions: Repetitions = 0,
+    tail: Tail = False,
     json: Json = False,
 ) -> None:
     """Adjusted loss of models from files, on fresh sequences."""
     rows = []
     for path in model_file:
         model = storage.load(path)
-        text = noise or storage.read_metadata(path)["noise"] or "uniform(0,5)"
-        problem = NoisyRegression(model.dim, context or model.context, text)
-        keys = jax.random.split(jax.random.key(seed))
+        own_noise = storage.read_metadata(path)["noise"] or "uniform(0,5)"
+        problem = NoisyRegression(
+            model.dim, model.context if context is None else context, own_noise if noise is None else noise
+        )
+        keys = _keys(seed)
         used = Rescaled(model) if rescale else model
+        predictors, refused = _baselines(method, problem, keys[0])
+        measured = {model.family: used, **predictors}
         track = terminal.progress(path.name)
+        losses = evaluate(measured, problem, num_sequences=sequences, key=keys[1], track=track)
+        layers = {name: model.num_layers if name == model.family else None for name in measured}
+        column = [_row(name, layers[name], losses, name, problem, tail) for name in measured]
+        _repeat(column, measured, problem, repetitions, keys[2])
         if every_layer:
-            losses = evaluate_layers(used, problem, num_sequences=sequences, key=keys[1], track=track)
-            rows += [_row(model.family, int(layer), losses, layer, problem, tail) for layer in losses.losses]
-        else:
-            losses = evaluate({model.family: used}, problem, num_sequences=sequences, key=keys[1], track=track)
-            rows.append(_row(model.family, model.num_layers, losses, model.family, problem, tail))
-        if method:
-            predictors, refused = _baselines(method, problem, keys[0])
-            losses = evaluate(predictors, problem, num_sequences=sequences, key=keys[1], track=track)
-            rows += [_row(name, None, losses, name, problem, tail) for name in predictors]
-            rows += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
-    _show(rows, f"Adjusted loss, {sequences:,} sequences", json)
+            by_layer = evaluate_layers(used, problem, num_sequences=sequences, key=keys[1], track=track)
+            column[:1] = [_row(model.family, int(name), by_layer, name, problem, tail) for name in by_layer.losses]
+        column += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
+        if len(model_file) > 1 and not json:
+            column = [row | {"file": path.name} for row in column]
+        rows += column
+    scaled = "rescaled to the training length" if rescale else "as printed"
+    _show(rows, f"Adjusted loss, {sequences:,} sequences, models used {scaled}", json)
 
 
 @app.command()
@@ -128,6 +144,9 @@ def bench(
         terminal.print_table(rows, "CPU time", columns)
 
 
+_INTERRUPTED = 130
+
+
 def main() -> None:
     """Run the command line; bad input ends in one sentence."""
     try:
@@ -135,9 +154,18 @@ def main() -> None:
     except (ValueError, OSError) as error:
         terminal.complain(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
+    except SystemExit as stop:
+        if stop.code != _INTERRUPTED:
+            raise
         terminal.complain("interrupted.")
-        os._exit(130)
+        os._exit(_INTERRUPTED)  # at once: work may be under way in XLA's threads
+
+
+def _keys(seed: int) -> jax.Array:
+    """Keys for tuning, for measuring and for the paper's protocol."""
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"`--seed` must be a whole number from 0 to 2^63 - 1, got {seed}.")
+    return jax.random.split(jax.random.key(seed), 3)
 
 
 def _baselines(
@@ -160,6 +188,9 @@ def _row(
     method: str, layers: int | None, comparison: Comparison, name: str, problem: NoisyRegression, tail: bool
 ) -> dict[str, Any]:
     row = _head(method, layers, problem) | _estimate(comparison.adjusted(name))
+    if not math.isfinite(row["adjusted_loss"]):
+        share = float(np.mean(~np.isfinite(comparison.losses[name])))
+        row["note"] = f"overflows on {share:.2g} of the sequences"
     return row | (vars(comparison.tail(name)) if tail else {})
 
 
@@ -183,22 +214,50 @@ def _show(rows: list[dict[str, Any]], title: str, json: bool) -> None:
         terminal.print_table(rows, title, COLUMNS)
 
 
-def _compare_with_paper(
-    rows: list[dict[str, Any]], predictors: dict[str, AbstractPredictor], problem: NoisyRegression, key: jax.Array
+def _repeat(
+    rows: list[dict[str, Any]],
+    predictors: dict[str, AbstractPredictor],
+    problem: NoisyRegression,
+    repetitions: int,
+    key: jax.Array,
 ) -> None:
-    """Add the paper's figure, and how far it is in standard errors of the paper's own protocol."""
-    if (problem.dim, problem.context) != (10, 20):
+    """Add the median and the 5–95 % range of the paper's protocol repeated."""
+    if not repetitions:
+        return
+    track = terminal.progress(f"{problem.noise}, repeated")
+    repeated = repeat_protocol(predictors, problem, num_repetitions=repetitions, key=key, track=track)
+    for row in rows:
+        if row["method"] in repeated:
+            low, high = repeated[row["method"]].interval
+            row["protocol_median"] = repeated[row["method"]].median
+            row["protocol_range"] = f"{low:.4g} to {high:.4g}"
+
+
+def _compare_with_paper(
+    rows: list[dict[str, Any]],
+    predictors: dict[str, AbstractPredictor],
+    problem: NoisyRegression,
+    sequences: int,
+    key: jax.Array,
+) -> None:
+    """Add the paper's figure, and how far it is in standard errors of the paper's own protocol.
+
+    The protocol's error is estimated on no more sequences than were asked for, and scaled to 100,000.
+    """
+    if (problem.dim, problem.context) != (10, 20) or sequences < 2:
         return
     printed = {name: paper.table1().get((name, None, str(problem.noise))) for name in predictors}
     shown = {name: predictors[name] for name, figure in printed.items() if figure is not None}
     if not shown:
         return
-    protocol = evaluate(shown, problem, num_sequences=100_000, sampled_query=True, key=key)
+    sample = min(sequences, 100_000)
+    protocol = evaluate(shown, problem, num_sequences=sample, sampled_query=True, key=key)
     for row in rows:
         figure = printed.get(row["method"])
         if figure is None:
             continue
-        error = math.hypot(protocol.adjusted(row["method"]).standard_error, row["standard_error"])
+        protocol_error = protocol.adjusted(row["method"]).standard_error * (sample / 100_000) ** 0.5
+        error = math.hypot(protocol_error, row["standard_error"])
         away = max(abs(row["adjusted_loss"] - figure.value) - figure.rounding, 0.0)
         row["paper"] = f"{figure.value:g}"
         row["verdict"] = "level" if away <= 3 * error else f"{away / error:.1f} s.e. away"

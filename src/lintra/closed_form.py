@@ -49,8 +49,8 @@ def _mean_ridge_loss(problem: NoisyRegression, noise_var: float) -> float:
     """`½ E Σᵢ v/(sᵢ + v)`: the loss when the noise has variance v and the penalty is v."""
     _require_isotropic(problem)
     nodes, weights = wishart_quadrature(problem.context, problem.dim)
-    unseen = np.where(nodes > 0, 0.0, 1.0)  # directions without data keep their prior variance
-    share = np.where(nodes > 0, noise_var / np.where(nodes > 0, nodes + noise_var, 1), unseen)
+    share = np.ones_like(nodes)  # directions without data keep their prior variance
+    share[nodes > 0] = noise_var / (nodes[nodes > 0] + noise_var)
     return 0.5 * float(weights @ share)
 
 

@@ -8,11 +8,12 @@ Everything that is compared sees the same sequences.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, PyTree
 
 from lintra import checks
 from lintra.baselines import oracle_weights
@@ -23,11 +24,22 @@ from lintra.predictor import AbstractLayered, AbstractPredictor
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_statistics
 
-BLOCK = 8192
-"""Sequences are drawn in blocks of this size, each from its own key, whatever number is asked for."""
+
+def block_size(dim: int) -> int:
+    """Sequences are drawn in blocks of this size, each from its own key, whatever number is asked for.
+
+    >>> block_size(10), block_size(100)
+    (8192, 512)
+    """
+    fitting = 2**23 // (dim + 1) ** 2  # a matrix per sequence takes 64 MiB
+    return min(8192, 2 ** max(fitting.bit_length() - 1, 4))
+
 
 Track = Callable[[Iterable[int], int], Iterable[int]]
 """Shows progress: wraps the block numbers, given how many there are."""
+
+Losses = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+"""Of one block: adjusted and unadjusted losses, and where predicting zero would have been better."""
 
 
 def evaluate(
@@ -56,9 +68,9 @@ def evaluate(
     >>> bool(abs(loss.mean - 0.0057) < 4 * loss.standard_error)
     True
     """
-    predictors = dict(predictors)
+    predictors = _check_predictors(predictors)
     block = partial(_measure, _final_weights, predictors, problem, sampled_query=sampled_query)
-    return _collect(block, num_sequences, key, track)
+    return _collect(block, list(predictors), problem, num_sequences, key, track)
 
 
 def evaluate_layers(
@@ -70,8 +82,12 @@ def evaluate_layers(
     track: Track | None = None,
 ) -> Comparison:
     """Measure a predictor after every one of its layers; the names are "1", "2", …."""
+    if not isinstance(predictor, AbstractLayered):
+        raise ValueError(f"`predictor` must come in layers, got {type(predictor).__name__}.")
     block = partial(_measure, _every_weights, predictor, problem, sampled_query=False)
-    return _collect(block, num_sequences, key, track)
+    stats = jax.eval_shape(lambda: sample_statistics(problem, key))[0]
+    layers = jax.eval_shape(predictor.layer_weights, stats).shape[0]
+    return _collect(block, [str(layer + 1) for layer in range(layers)], problem, num_sequences, key, track)
 
 
 def profile(
@@ -122,14 +138,21 @@ def _every_weights(predictor: AbstractLayered, stats: GramStatistics) -> dict[st
 
 
 @partial(jax.jit, static_argnums=0, static_argnames="sampled_query")
-def _measure(weigh, predictors, problem: NoisyRegression, key: Key[Array, ""], *, sampled_query: bool):
-    """Adjusted and unadjusted losses of one block, and where predicting zero would have been better."""
+def _measure(
+    weigh: Callable[[Any, GramStatistics], dict[str, Array]],
+    predictors: PyTree,
+    problem: NoisyRegression,
+    key: Key[Array, ""],
+    *,
+    sampled_query: bool,
+) -> Losses:
+    size = block_size(problem.dim)
     sequence_key, query_key = jax.random.split(key)
-    stats, truth = sample_statistics(problem, sequence_key, (BLOCK,))
+    stats, truth = sample_statistics(problem, sequence_key, (size,))
     oracle = oracle_weights(stats, truth.noise_std)
     weights = weigh(predictors, stats)
     if sampled_query:
-        query = jax.random.normal(query_key, (BLOCK, problem.dim)) @ problem.covariance_root().T
+        query = jax.random.normal(query_key, (size, problem.dim)) @ problem.covariance_root().T
 
         def loss(difference: Float[Array, "b d"]) -> Float[Array, " b"]:
             return 0.5 * jnp.sum(difference * query, axis=-1) ** 2
@@ -142,35 +165,56 @@ def _measure(weigh, predictors, problem: NoisyRegression, key: Key[Array, ""], *
     unadjusted = {name: loss(w - truth.weights) for name, w in (weights | {"oracle": oracle}).items()}
     zero = half_square(oracle, problem.covariance)
     worse = {name: ~(half_square(w - oracle, problem.covariance) <= zero) for name, w in weights.items()}
-    return jax.tree.map(lambda value: jnp.where(jnp.isnan(value), jnp.inf, value), adjusted), unadjusted, worse
+    overflowed = partial(jax.tree.map, lambda value: jnp.where(jnp.isnan(value), jnp.inf, value))
+    return overflowed(adjusted), overflowed(unadjusted), worse
 
 
-def _collect(block, num_sequences: int, key: Key[Array, ""], track: Track | None) -> Comparison:
+def _check_predictors(predictors: Mapping[str, AbstractPredictor]) -> dict[str, AbstractPredictor]:
+    if not isinstance(predictors, Mapping) or not all(
+        isinstance(p, AbstractPredictor) for p in predictors.values()
+    ):
+        raise ValueError("`predictors` must be a dictionary from names to predictors, as in {'mine': model}.")
+    if "oracle" in predictors:
+        raise ValueError("`predictors` must not use the name 'oracle', which stands for ridge with the true σ.")
+    return dict(predictors)
+
+
+def _collect(
+    block: Callable[[Key[Array, ""]], Losses],
+    names: list[str],
+    problem: NoisyRegression,
+    num_sequences: int,
+    key: Key[Array, ""],
+    track: Track | None,
+) -> Comparison:
     """Run as many blocks as are needed and put their losses together."""
-    size = checks.whole_number("num_sequences", num_sequences)
-    losses: dict[str, np.ndarray] = {}
-    moments: dict[str, Moments] = {}
-    worse_counts: dict[str, int] = {}
-    for start, (adjusted, unadjusted, worse) in _blocks(block, size, key, track):
-        kept = min(BLOCK, size - start)
-        for name, values in adjusted.items():
-            losses.setdefault(name, np.empty(size))[start : start + kept] = values[:kept]
-            worse_counts[name] = worse_counts.get(name, 0) + int(worse[name][:kept].sum())
+    if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        raise ValueError("Losses are measured in 64 bits, but JAX_ENABLE_X64 turns them off.")
+    total, size = checks.whole_number("num_sequences", num_sequences), block_size(problem.dim)
+    losses = {name: np.empty(total) for name in names}
+    moments = dict.fromkeys([*names, "oracle"], Moments())
+    worse_counts = dict.fromkeys(names, 0)
+    for index, (adjusted, unadjusted, worse) in _in_order(block, -(-total // size), key, track):
+        start, kept = index * size, min(size, total - index * size)
+        for name in names:
+            losses[name][start : start + kept] = adjusted[name][:kept]
+            worse_counts[name] += int(worse[name][:kept].sum())
         for name, values in unadjusted.items():
-            moments[name] = moments.get(name, Moments()).add(values[:kept])
-    unadjusted = {name: total.estimate() for name, total in moments.items()}
-    return Comparison(losses, unadjusted, {name: count / size for name, count in worse_counts.items()})
+            moments[name] = moments[name].add(values[:kept])
+    unadjusted = {name: moment.estimate() for name, moment in moments.items()}
+    return Comparison(losses, unadjusted, {name: count / total for name, count in worse_counts.items()})
 
 
-def _blocks(block, size: int, key: Key[Array, ""], track: Track | None) -> Iterator[tuple[int, tuple]]:
+def _in_order(
+    block: Callable[[Key[Array, ""]], Losses], count: int, key: Key[Array, ""], track: Track | None
+) -> Iterator[tuple[int, Losses]]:
     """Blocks in order, with the next ones already under way."""
-    count = -(-size // BLOCK)
     indices = range(count) if track is None else track(range(count), count)
-    waiting: deque[tuple[int, tuple]] = deque()
+    waiting: deque[tuple[int, Losses]] = deque()
     for index in indices:
-        waiting.append((index * BLOCK, block(jax.random.fold_in(key, index))))
+        waiting.append((index, block(jax.random.fold_in(key, index))))
         if len(waiting) > 2:
-            start, result = waiting.popleft()
-            yield start, jax.tree.map(np.asarray, result)
-    for start, result in waiting:
-        yield start, jax.tree.map(np.asarray, result)
+            ready, result = waiting.popleft()
+            yield ready, jax.tree.map(np.asarray, result)
+    for ready, result in waiting:
+        yield ready, jax.tree.map(np.asarray, result)

@@ -27,8 +27,8 @@ class Tail:
 
     Attributes:
         median: The loss of the middle sequence.
-        trimmed_mean: Mean without the largest thousandth.
-        top_ten_share: Share of the ten largest sequences in the sum.
+        trimmed_mean: Mean without the largest thousandth (all of them, where there are fewer than a thousand).
+        top_ten_share: Share of the ten largest sequences in the sum, NaN where one of them is infinite.
         worst: The largest loss.
         worse_than_zero: Share of sequences on which predicting zero would have been better.
     """
@@ -118,6 +118,7 @@ class Moments:
 
     def estimate(self) -> Estimate:
         """Their mean and its standard error."""
-        mean = self.total / self.count
-        variance = max(self.squares / self.count - mean**2, 0.0)
-        return Estimate(mean, (variance / max(self.count - 1, 1)) ** 0.5)
+        with np.errstate(invalid="ignore", over="ignore"):
+            mean = np.float64(self.total) / self.count
+            variance = np.maximum(np.float64(self.squares) / self.count - mean**2, 0.0)
+            return Estimate(float(mean), float(np.sqrt(variance / max(self.count - 1, 1))))

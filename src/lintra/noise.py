@@ -126,8 +126,10 @@ class Choice(AbstractDiscrete):
                 raise ValueError(
                     f"`weights` must be as many as `values`, got {len(self.weights)} and {len(self.values)}."
                 )
-            if not all(0 < weight < float("inf") for weight in self.weights):
-                raise ValueError(f"`weights` must be positive and finite, got {tuple(weights or ())!r}.")
+            if not all(1e-100 < weight < 1e100 for weight in self.weights):
+                raise ValueError(
+                    f"`weights` must be positive and neither tiny nor huge, got {tuple(weights or ())!r}."
+                )
 
     def sample(
         self, key: Key[Array, ""], shape: tuple[int, ...] = (), dtype: DTypeLike = float

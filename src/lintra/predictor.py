@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from lintra import checks
 from lintra.statistics import GramStatistics
 
 
@@ -28,8 +29,12 @@ class AbstractPredictor(eqx.Module):
         return over_contexts(type(self).solve, self, stats)
 
     def predict(self, stats: GramStatistics, query: ArrayLike) -> Float[Array, "*batch"]:
-        """The prediction `⟨w, x⟩` for a query x of shape (..., d) per context."""
-        return jnp.einsum("...d,...d->...", self.weights(stats), jnp.asarray(query))
+        """The prediction `⟨w, x⟩` for queries x of shape (..., d), which must fit the contexts."""
+        query = checks.real_array("query", query)
+        if query.ndim == 0 or query.shape[-1] != stats.dim:
+            raise ValueError(f"`query` must have shape (..., {stats.dim}), got {query.shape}.")
+        weights = self.weights(stats)
+        return jnp.einsum("...d,...d->...", weights, query.astype(weights.dtype))
 
 
 class AbstractLayered(AbstractPredictor):

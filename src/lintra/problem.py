@@ -61,9 +61,10 @@ def _covariance(value: ArrayLike, dim: int) -> Float[Array, "d d"]:
         array = jnp.diag(array)
     if array.shape != (dim, dim):
         raise ValueError(f"`covariance` must have shape ({dim},) or ({dim}, {dim}), got {array.shape}.")
-    if not bool(jnp.allclose(array, array.T, rtol=1e-10, atol=0)):
+    tolerance = 10 * float(jnp.finfo(array.dtype).eps) * float(jnp.abs(array).max())
+    if float(jnp.abs(array - array.T).max()) > tolerance:
         raise ValueError("`covariance` must be symmetric: the given matrix differs from its transpose.")
     lowest = float(jnp.linalg.eigvalsh(array)[0])
-    if lowest < -1e-10 * float(jnp.abs(array).max()):
+    if lowest < -dim * tolerance:
         raise ValueError(f"`covariance` must have no negative eigenvalue, got {lowest:.3g}.")
-    return (array + array.T) / 2
+    return (array.astype(float) + array.T.astype(float)) / 2

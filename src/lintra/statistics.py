@@ -29,8 +29,11 @@ class GramStatistics(eqx.Module):
 
     @classmethod
     def from_data(cls, x: ArrayLike, y: ArrayLike) -> "GramStatistics":
-        """Collect one context, `x` (n, d) and `y` (n,), or a batch of them with the same leading axes."""
-        x, y = checks.real_array("x", x), checks.real_array("y", y)
+        """Collect one context, `x` (n, d) and `y` (n,), or a batch of them with the same leading axes.
+
+        Sums are in 64 bits, whatever the data is.
+        """
+        x, y = (checks.real_array(name, value).astype(float) for name, value in (("x", x), ("y", y)))
         if x.ndim < 2 or y.shape != x.shape[:-1]:
             raise ValueError(
                 f"`x` and `y` must have shapes (..., n, d) and (..., n), got {x.shape} and {y.shape}."
@@ -38,7 +41,7 @@ class GramStatistics(eqx.Module):
         if 0 in x.shape:
             raise ValueError(f"`x` must hold at least one example of one input, got shape {x.shape}.")
         factor = jnp.swapaxes(jnp.concatenate([x, y[..., None]], axis=-1), -1, -2)
-        return _from_factor(factor, x.shape[-2])
+        return _checked(_from_factor(factor, x.shape[-2]))
 
     @classmethod
     def from_chunks(cls, chunks: Iterable[tuple[ArrayLike, ArrayLike]]) -> "GramStatistics":
@@ -54,23 +57,23 @@ class GramStatistics(eqx.Module):
     @classmethod
     def from_gram(cls, gram: ArrayLike, count: ArrayLike) -> "GramStatistics":
         """Take Gram matrices of shape (..., d+1, d+1) that were computed elsewhere, and their counts n."""
-        gram, counts = checks.real_array("gram", gram), jnp.asarray(count)
+        gram, counts = checks.real_array("gram", gram), checks.counts("count", count)
         if gram.ndim < 2 or gram.shape[-1] != gram.shape[-2] or gram.shape[-1] < 2:
             raise ValueError(f"`gram` must have shape (..., d+1, d+1) with d ≥ 1, got {gram.shape}.")
-        if not jnp.issubdtype(counts.dtype, jnp.integer) or (checks.is_concrete(counts) and (counts < 1).any()):
-            raise ValueError(f"`count` must hold whole numbers of at least 1, got {count!r}.")
         if counts.ndim and counts.shape != gram.shape[:-2]:
             raise ValueError(f"`count` must be one number or of shape {gram.shape[:-2]}, got {counts.shape}.")
         transpose = jnp.swapaxes(gram, -1, -2)
         tolerance = 1e-5 * jnp.abs(gram).max()
         if checks.is_concrete(gram) and bool((jnp.abs(gram - transpose) > tolerance).any()):
             raise ValueError("`gram` must be symmetric: a given matrix differs from its transpose.")
-        return cls(gram=(gram + transpose) / 2, count=jnp.broadcast_to(counts, gram.shape[:-2]).astype(int))
+        return _checked(cls(gram=(gram + transpose) / 2, count=jnp.broadcast_to(counts, gram.shape[:-2])))
 
     def merge(self, other: "GramStatistics") -> "GramStatistics":
         """Statistics of both contexts read as one."""
         if self.dim != other.dim:
             raise ValueError(f"Contexts of {self.dim} and {other.dim} inputs cannot be merged.")
+        if self.count.shape != other.count.shape:
+            raise ValueError(f"Batches of shapes {self.count.shape} and {other.count.shape} cannot be merged.")
         return GramStatistics(gram=self.gram + other.gram, count=self.count + other.count)
 
     @property
@@ -150,6 +153,18 @@ def sample_statistics(
         truth = sample_truth(problem, truth_key, shape, dtype)
         factor = _bartlett(problem, truth, factor_key)
     return _from_factor(factor, problem.context), truth
+
+
+def _checked(stats: GramStatistics) -> GramStatistics:
+    """Refuse a Gram matrix that overflowed or that no data can have."""
+    if not checks.is_concrete(stats.gram):
+        return stats
+    if not bool(jnp.isfinite(stats.gram).all()):
+        raise ValueError("The Gram matrix of `x` and `y` overflows; scale the data down.")
+    lowest = jnp.linalg.eigvalsh(stats.gram)[..., 0]
+    if bool((lowest < -1e-5 * jnp.trace(stats.gram, axis1=-2, axis2=-1)).any()):
+        raise ValueError(f"`gram` must have no negative eigenvalue, got {float(lowest.min()):.3g}.")
+    return stats
 
 
 def _bartlett(problem: NoisyRegression, truth: Truth, key: Key[Array, ""]) -> Float[Array, "*batch e e"]:

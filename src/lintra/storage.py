@@ -6,15 +6,14 @@ import os
 import tempfile
 from pathlib import Path
 
-import jax.numpy as jnp
+import jax
 import numpy as np
-from jaxtyping import Array
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as format_tensors
 
 from lintra._version import __version__
-from lintra.models import FAMILIES, AbstractModel, Diagonal, Full, GDPlusPlus
+from lintra.models import FAMILIES, AbstractModel
 from lintra.noise import parse_noise
 
 _FORMAT = "lintra-model-1"
@@ -31,7 +30,8 @@ def save(model: AbstractModel, path: str | os.PathLike, *, noise: str | None = N
     if type(model) not in FAMILIES.values():
         raise ValueError(f"`model` must be of a family of lintra, got {type(model).__name__}.")
     P, Q = model.matrices()
-    tensors = {"P": P, "Q": Q} | {f"own.{name}": np.asarray(value) for name, value in _own(model).items()}
+    own = {f"own.{name}": np.asarray(value) for name, value in model.parameters().items()}
+    tensors = {"P": P, "Q": Q} | own
     metadata = {
         "format": _FORMAT,
         "family": model.family,
@@ -42,21 +42,21 @@ def save(model: AbstractModel, path: str | os.PathLike, *, noise: str | None = N
         "noise": "" if noise is None else str(parse_noise(noise)),
         "scale": "own numbers are for a Gram matrix divided by context",
         "version": __version__,
-        "sha256": _digest(tensors),
     }
-    write_aside(Path(path), format_tensors(tensors, metadata))
+    write_aside(Path(path), format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)}))
 
 
 def load(path: str | os.PathLike) -> AbstractModel:
     """Read a model back, bit for bit; a file that was cut or altered is refused."""
     tensors, metadata = _read(Path(path))
-    own = {
-        name.removeprefix("own."): jnp.asarray(value) for name, value in tensors.items() if name.startswith("own.")
-    }
+    own = {name.removeprefix("own."): value for name, value in tensors.items() if name.startswith("own.")}
+    if not jax.config.jax_enable_x64 and any(value.dtype == np.float64 for value in own.values()):  # pyright: ignore[reportAttributeAccessIssue]
+        raise ValueError(f"`path` '{path}' holds 64-bit numbers, but JAX_ENABLE_X64 turns 64 bits off.")
     try:
-        return _build(metadata["family"], own, int(metadata["context"]), int(metadata["dim"]))
+        family = FAMILIES[metadata["family"]]
+        return family.from_parameters(own, int(metadata["context"]), int(metadata["dim"]))
     except (KeyError, ValueError, TypeError) as error:
-        raise ValueError(f"`path` {os.fspath(path)!r} is not a model that lintra can read: {error}") from None
+        raise ValueError(f"`path` '{path}' is not a model that lintra can read: {error}") from None
 
 
 def read_metadata(path: str | os.PathLike) -> dict[str, str]:
@@ -86,23 +86,6 @@ def _umask() -> int:
     return mask
 
 
-def _own(model: AbstractModel) -> dict[str, Array]:
-    if isinstance(model, GDPlusPlus):
-        return {"omega": model.omega}
-    assert isinstance(model, Full | Diagonal)
-    return {"p": model.p, "q": model.q}
-
-
-def _build(family: str, own: dict[str, Array], context: int, dim: int) -> AbstractModel:
-    if family == GDPlusPlus.family:
-        return GDPlusPlus(own["omega"], context, dim)
-    if family == Diagonal.family:
-        return Diagonal(own["p"], own["q"], context, dim)
-    if family == Full.family:
-        return Full(own["p"], own["q"], context)
-    raise ValueError(f"unknown family {family!r}.")
-
-
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     content = path.read_bytes()
     try:
@@ -112,19 +95,19 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         raise ValueError(f"`path` '{path}' is not a whole safetensors file: {error}") from None
     if metadata.get("format") != _FORMAT:
         raise ValueError(f"`path` '{path}' is not a lintra model file: its format is {metadata.get('format')!r}.")
-    if metadata.get("sha256") != _digest(tensors):
-        raise ValueError(f"`path` '{path}' was altered: its numbers do not match the checksum written with them.")
+    if metadata.pop("sha256", None) != _digest(tensors, metadata):
+        raise ValueError(f"`path` '{path}' was altered: its content does not match the checksum written with it.")
     return tensors, metadata
 
 
 def _metadata(content: bytes) -> dict[str, str]:
     """The free-text part of a safetensors header, which is JSON behind its length in eight bytes."""
     length = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + length]).get("__metadata__", {})
+    return json.loads(content[8 : 8 + length]).get("__metadata__") or {}
 
 
-def _digest(tensors: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
+def _digest(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
     for name in sorted(tensors):
         value = np.ascontiguousarray(tensors[name])
         digest.update(f"{name} {value.dtype} {value.shape} ".encode())

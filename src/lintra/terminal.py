@@ -44,9 +44,10 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
         table.add_column(heading, justify="left" if texts else "right", no_wrap=True)
     previous = None
     for row in rows:
-        if previous is not None and row.get("noise") != previous:
+        section = row.get("file"), row.get("noise")
+        if previous is not None and section != previous:
             table.add_section()
-        previous = row.get("noise")
+        previous = section
         table.add_row(*(_cell(row.get(key)) for key in shown))
     console = Console()
     if not console.is_terminal:  # a log keeps every column

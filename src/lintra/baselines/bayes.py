@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from lintra.noise import AbstractDiscrete, AbstractNoise, Uniform, parse_noise
-from lintra.predictor import AbstractPredictor
+from lintra.predictor import AbstractPredictor, over_contexts
 from lintra.spectrum import Spectrum
 from lintra.statistics import GramStatistics
 
@@ -40,8 +40,11 @@ class Bayes(AbstractPredictor):
         shrinkage = weights @ (1 / (spectrum.values + noise_var[:, None]))
         return spectrum.back(spectrum.labels * shrinkage)
 
-    def posterior_mean_std(self, stats: GramStatistics) -> Float[Array, ""]:
-        """The posterior mean of σ for one context."""
+    def posterior_mean_std(self, stats: GramStatistics) -> Float[Array, "*batch"]:
+        """The posterior mean of σ for every context."""
+        return over_contexts(type(self)._mean_std, self, stats)
+
+    def _mean_std(self, stats: GramStatistics) -> Float[Array, ""]:
         noise_var, weights = self._posterior(stats, Spectrum.of(stats))
         return weights @ jnp.sqrt(noise_var)
 
@@ -53,7 +56,9 @@ class Bayes(AbstractPredictor):
         if isinstance(self.noise, AbstractDiscrete):
             std, prior = self.noise.atoms()
             noise_var = jnp.maximum(std.astype(lowest.dtype) ** 2, lowest)
-            return noise_var, jax.nn.softmax(log_likelihood(stats, spectrum, noise_var) + jnp.log(prior))
+            return noise_var, jax.nn.softmax(
+                log_likelihood(stats, spectrum, noise_var) + jnp.log(prior.astype(lowest.dtype))
+            )
         if isinstance(self.noise, Uniform):
             low = jnp.log(jnp.maximum(self.noise.low, jnp.sqrt(lowest)))
             high = jnp.log(jnp.maximum(self.noise.high, jnp.sqrt(lowest)))

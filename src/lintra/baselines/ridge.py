@@ -3,8 +3,9 @@
 import abc
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
+from lintra import checks
 from lintra.predictor import AbstractPredictor, over_contexts
 from lintra.problem import NoisyRegression
 from lintra.spectrum import Spectrum
@@ -37,10 +38,15 @@ class ConstantRidge(AbstractRidge):
 
     constant: Float[Array, ""]
 
+    def __init__(self, constant: float | Float[ArrayLike, ""]):
+        self.constant = checks.real_array("constant", constant)
+        if self.constant.ndim or (checks.is_concrete(self.constant) and self.constant < 0):
+            raise ValueError(f"`constant` must be one number and not negative, got {constant!r}.")
+
     @classmethod
     def tuned(cls, problem: NoisyRegression) -> "ConstantRidge":
         """The best constant for a problem, which is exactly E[σ²] (see `closed_form.constant_ridge_loss`)."""
-        return cls(jnp.asarray(problem.noise.second_moment, dtype=float))
+        return cls(problem.noise.second_moment)
 
     def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
         """The constant."""
@@ -48,7 +54,10 @@ class ConstantRidge(AbstractRidge):
 
 
 class AdaptiveRidge(AbstractRidge):
-    """AdaRR: σ² is estimated by RSS/(n − d). For n ≤ d the estimate is undefined and the weights are NaN."""
+    """AdaRR: σ² is estimated by RSS/(n − d).
+
+    For n ≤ d the estimate is undefined and the weights are NaN; without noise it is zero, which is OLS.
+    """
 
     def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
         """RSS/(n − d)."""
@@ -81,11 +90,21 @@ def require_freedom(method: str, problem: NoisyRegression) -> None:
         )
 
 
-def oracle_weights(stats: GramStatistics, noise_std: Float[Array, "*batch"]) -> Float[Array, "*batch d"]:
+def oracle_weights(stats: GramStatistics, noise_std: ArrayLike) -> Float[Array, "*batch d"]:
     """Ridge regression with the true σ, `w_σ = (Σ + σ²)⁻¹ α`: the posterior mean of w, the oracle.
 
     At σ = 0 it is the solution of least norm, the limit of ridge regression as σ goes to zero.
+
+    Arguments:
+        stats: The contexts.
+        noise_std: The true σ, one for all contexts or one for each.
     """
+    noise_std = checks.real_array("noise_std", noise_std)
+    if checks.is_concrete(noise_std) and bool((noise_std < 0).any()):
+        raise ValueError(f"`noise_std` must not be negative, got {float(noise_std.min())}.")
+    if noise_std.ndim and noise_std.shape != stats.count.shape:
+        raise ValueError(f"`noise_std` must be one number or of shape {stats.count.shape}, got {noise_std.shape}.")
+    noise_std = jnp.broadcast_to(noise_std, stats.count.shape)
     return over_contexts(_oracle, None, stats, noise_std)
 
 

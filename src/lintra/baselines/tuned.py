@@ -2,12 +2,14 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.optimize import minimize
 
+from lintra import checks
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
 from lintra.objective import half_square
 from lintra.problem import NoisyRegression
@@ -27,15 +29,17 @@ class TunedRidge(AbstractRidge):
 
     @classmethod
     def tuned(cls, problem: NoisyRegression, *, num_sequences: int = 100_000, key: Key[Array, ""]) -> "TunedRidge":
-        """The best multiplier and ceiling on `num_sequences` sequences drawn from `key`.
+        """The best multiplier and ceiling on at least `num_sequences` sequences drawn from `key`.
 
-        Without noise any constants are best; then they are one and zero.
+        Without noise any constants are best; then they are one and zero. Where the ceiling is hardly ever
+        reached, or always, one of the two is free, and is whatever the search ended on.
         """
         require_freedom("tuned-ridge", problem)
+        num_blocks = -(-checks.whole_number("num_sequences", num_sequences) // _BLOCK)
         mean_square = problem.noise.second_moment
         if mean_square == 0:
             return cls(jnp.ones(()), jnp.zeros(()))
-        sequences = _prepare(problem, key, num_sequences)
+        sequences = _prepare(problem, key, num_blocks)
         best = minimize(
             lambda at: float(_loss(jnp.exp(jnp.asarray(at)), *sequences, problem.covariance)),
             x0=np.log([1.0, 1.5 * mean_square]),
@@ -53,14 +57,25 @@ def adjust(
     return multiplier * jnp.minimum(estimate, ceiling)
 
 
-@partial(jax.jit, static_argnames="num_sequences")
+_BLOCK = 4096  # sequences decomposed at a time
+
+
+@partial(jax.jit, static_argnames="num_blocks")
 def _prepare(
-    problem: NoisyRegression, key: Key[Array, ""], num_sequences: int
+    problem: NoisyRegression, key: Key[Array, ""], num_blocks: int
 ) -> tuple[Spectrum, Float[Array, " b"], Float[Array, " b"]]:
     """Sequences to tune on: their spectra, the estimate of σ² and the true σ²."""
-    stats, truth = sample_statistics(problem, key, (num_sequences,))
-    spectra = jax.vmap(Spectrum.of)(stats)
-    return spectra, jax.vmap(residual_variance)(stats, spectra), truth.noise_std**2
+
+    def block(key: Key[Array, ""]) -> tuple[Spectrum, Float[Array, " b"], Float[Array, " b"]]:
+        stats, truth = sample_statistics(problem, key, (_BLOCK,))
+        spectra = jax.vmap(Spectrum.of)(stats)
+        estimate = jax.vmap(residual_variance)(stats, spectra)
+        if problem.is_isotropic:  # lengths are the same in the eigenbasis
+            spectra = eqx.tree_at(lambda kept: kept.vectors, spectra, jnp.zeros((_BLOCK, 0, 0)))
+        return spectra, estimate, truth.noise_std**2
+
+    blocks = jax.lax.map(block, jax.random.split(key, num_blocks))
+    return jax.tree.map(lambda leaf: leaf.reshape(num_blocks * _BLOCK, *leaf.shape[2:]), blocks)
 
 
 @jax.jit
@@ -74,6 +89,6 @@ def _loss(
     """Mean loss against the oracle."""
     shrink = jax.vmap(Spectrum.shrink)
     difference = shrink(spectra, adjust(estimate, *constants)) - shrink(spectra, noise_var)
-    if covariance is not None:  # lengths are the same in the eigenbasis, ΔᵀΛΔ is not
+    if covariance is not None:
         difference = jax.vmap(Spectrum.back)(spectra, difference)
     return half_square(difference, covariance).mean()

@@ -1,7 +1,8 @@
 """What all linear transformers share: the implicit linear model, and the context they were made for."""
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import ClassVar, TypeVar
 
 import equinox as eqx
@@ -85,6 +86,17 @@ class AbstractModel(AbstractLayered):
     def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "AbstractModel":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
 
+    def parameters(self) -> dict[str, Array]:
+        """The family's own numbers, by name."""
+        return {
+            field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
+        }
+
+    @classmethod
+    @abc.abstractmethod
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "AbstractModel":
+        """The model with these own numbers."""
+
     @abc.abstractmethod
     def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
         """The matrix C after every layer for one Gram matrix, already divided by `context`."""
@@ -92,12 +104,12 @@ class AbstractModel(AbstractLayered):
     @property
     def num_layers(self) -> int:
         """Number of layers, L."""
-        return jax.tree.leaves(self)[0].shape[0]
+        return next(iter(self.parameters().values())).shape[0]
 
     @property
     def num_heads(self) -> int:
         """Number of heads, H."""
-        return jax.tree.leaves(self)[0].shape[1]
+        return next(iter(self.parameters().values())).shape[1]
 
     @property
     def dim(self) -> int:
@@ -118,7 +130,8 @@ class AbstractModel(AbstractLayered):
                 f"The model is for {self.dim} inputs and the context has {stats.dim}. "
                 "Diagonal models can be moved to another number of inputs with `.at(dim=...)`."
             )
-        return self.maps(stats.gram / self.context)
+        model = jax.tree.map(lambda leaf: leaf.astype(stats.gram.dtype), self)
+        return model.maps(stats.gram / self.context)
 
 
 class Rescaled(AbstractLayered):
@@ -130,19 +143,23 @@ class Rescaled(AbstractLayered):
 
     model: AbstractModel
 
+    def __check_init__(self) -> None:
+        if not isinstance(self.model, AbstractModel):
+            raise ValueError(f"`model` must be a linear transformer, got {type(self.model).__name__}.")
+
     def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
         """The weights of the model after every layer, on the rescaled statistics of one context."""
         factor = self.model.context / stats.count.astype(stats.gram.dtype)
         return self.model.solve_layers(GramStatistics(gram=stats.gram * factor, count=stats.count))
 
 
-def check_matrices(P: ArrayLike, Q: ArrayLike) -> tuple[Array, Array]:
-    """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them."""
-    P, Q = checks.real_array("P", P), checks.real_array("Q", Q)
-    for name, matrix in (("P", P), ("Q", Q)):
+def check_matrices(P: ArrayLike, Q: ArrayLike, names: tuple[str, str] = ("P", "Q")) -> tuple[Array, Array]:
+    """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them under their names."""
+    P, Q = checks.real_array(names[0], P), checks.real_array(names[1], Q)
+    for name, matrix in zip(names, (P, Q), strict=True):
         if matrix.ndim != 4 or 0 in matrix.shape or matrix.shape[2] != matrix.shape[3] or matrix.shape[2] < 2:
             raise ValueError(f"`{name}` must have shape (layers, heads, d+1, d+1), got {matrix.shape}.")
     if P.shape != Q.shape:
-        raise ValueError(f"`P` and `Q` must have the same shape, got {P.shape} and {Q.shape}.")
+        raise ValueError(f"`{names[0]}` and `{names[1]}` must have the same shape, got {P.shape} and {Q.shape}.")
     dtype = jnp.promote_types(P.dtype, Q.dtype)
     return P.astype(dtype), Q.astype(dtype)

@@ -1,6 +1,6 @@
 """DIAG: P and Q are diagonal with one number for all inputs and one for the label, Eq. (8)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -45,6 +45,11 @@ class Diagonal(AbstractModel):
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Diagonal":
         p, q = draw(2, 2)
         return cls(p, q, context, dim)
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "Diagonal":
+        """The model with these own numbers."""
+        return cls(**parameters, context=context, dim=dim)
 
     @classmethod
     def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Diagonal":

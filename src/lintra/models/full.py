@@ -1,6 +1,6 @@
 """FULL: every entry of P and Q is free."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -34,13 +34,18 @@ class Full(AbstractModel):
     context: int = eqx.field(static=True)
 
     def __init__(self, p: ArrayLike, q: ArrayLike, context: int):
-        self.p, self.q = check_matrices(p, q)
+        self.p, self.q = check_matrices(p, q, names=("p", "q"))
         self.context = checks.whole_number("context", context)
 
     @classmethod
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Full":
         p, q = draw(2, dim + 1, dim + 1)
         return cls(p, q, context)
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "Full":
+        """The model with these own numbers."""
+        return cls(**parameters, context=context)
 
     @classmethod
     def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Full":

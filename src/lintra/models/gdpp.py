@@ -1,6 +1,6 @@
 """GD++: DIAG without attention from labels, so that every layer is a polynomial in Σ, Eq. (11)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import equinox as eqx
@@ -23,26 +23,31 @@ class GDPlusPlus(AbstractModel):
     Heads only add up here: a head with any `q_x` is the same as one with `q_x = 1` and scaled p.
 
     Arguments:
-        omega: `n (ω_xx, ω_yx)` per layer and head, shape (layers, heads, 2), n the training context length.
+        rates: `n (ω_xx, ω_yx)` per layer and head, shape (layers, heads, 2), n the training context length.
         context: The training context length n.
         dim: Number of inputs d; the same numbers serve any d, see `at`.
     """
 
     family: ClassVar[str] = "gd++"
-    omega: Float[Array, "layers heads 2"]
+    rates: Float[Array, "layers heads 2"]
     context: int = eqx.field(static=True)
     token_dim: int = eqx.field(static=True)
 
-    def __init__(self, omega: ArrayLike, context: int, dim: int):
-        self.omega = checks.real_array("omega", omega)
-        if self.omega.ndim != 3 or self.omega.shape[-1] != 2 or 0 in self.omega.shape:
-            raise ValueError(f"`omega` must have shape (layers, heads, 2), got {self.omega.shape}.")
+    def __init__(self, rates: ArrayLike, context: int, dim: int):
+        self.rates = checks.real_array("rates", rates)
+        if self.rates.ndim != 3 or self.rates.shape[-1] != 2 or 0 in self.rates.shape:
+            raise ValueError(f"`rates` must have shape (layers, heads, 2), got {self.rates.shape}.")
         self.context = checks.whole_number("context", context)
         self.token_dim = checks.whole_number("dim", dim) + 1
 
     @classmethod
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "GDPlusPlus":
         return cls(draw(1, 2)[0], context, dim)
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "GDPlusPlus":
+        """The model with these own numbers."""
+        return cls(**parameters, context=context, dim=dim)
 
     @classmethod
     def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "GDPlusPlus":
@@ -56,14 +61,19 @@ class GDPlusPlus(AbstractModel):
             )
         return cls(model.p * model.q[..., :1], context, model.dim)
 
+    @property
+    def omega(self) -> Float[Array, "layers 2 2"]:
+        """`[[ω_xx, 0], [ω_yx, 0]]` per layer for a Gram matrix divided by `context`, Eq. (9)."""
+        total = self.rates.sum(axis=1)[..., None]
+        return jnp.concatenate([total, jnp.zeros_like(total)], axis=-1)
+
     def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         return self.to_diagonal().matrices()
 
     def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
         """The matrix C after every layer."""
-        total = self.omega.sum(axis=1)[..., None]
-        return diagonal_recursion(jnp.concatenate([total, jnp.zeros_like(total)], axis=-1), gram)
+        return diagonal_recursion(self.omega, gram)
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""
@@ -76,7 +86,7 @@ class GDPlusPlus(AbstractModel):
 
         scaled = eigenvalues / self.context
         ones = jnp.ones_like(scaled)
-        responses = jax.lax.scan(layer, (ones, jnp.zeros_like(scaled), ones), self.omega.sum(axis=1))[1]
+        responses = jax.lax.scan(layer, (ones, jnp.zeros_like(scaled), ones), self.rates.sum(axis=1))[1]
         return responses / self.context
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
@@ -88,12 +98,12 @@ class GDPlusPlus(AbstractModel):
 
     def at(self, dim: int) -> "GDPlusPlus":
         """The same numbers for another number of inputs."""
-        return GDPlusPlus(self.omega, self.context, dim)
+        return GDPlusPlus(self.rates, self.context, dim)
 
     def to_diagonal(self) -> Diagonal:
         """The same model as a member of DIAG, with `q_x = 1` and `q_y = 0`."""
-        q = jnp.stack([jnp.ones_like(self.omega[..., 0]), jnp.zeros_like(self.omega[..., 0])], axis=-1)
-        return Diagonal(self.omega, q, self.context, self.dim)
+        q = jnp.stack([jnp.ones_like(self.rates[..., 0]), jnp.zeros_like(self.rates[..., 0])], axis=-1)
+        return Diagonal(self.rates, q, self.context, self.dim)
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""
