@@ -31,13 +31,13 @@ format: $(READY)
 bench: $(READY)  ## measure speed, side by side
 	$(BIN)/lintra bench
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml setup.py $(wildcard native/*)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "lintra needs Python 3.11 or newer, \
 	this is " + sys.version.split()[0] + ". Say which with: make PYTHON=python3.12 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	touch $@
 
 lock: $(READY)  ## resolve the dependencies anew

@@ -13,7 +13,7 @@ from lintra.evaluation import block_size, evaluate, evaluate_layers, profile, re
 from lintra.losses import Estimate, Moments, Tail
 from lintra.models import Diagonal, Full
 from lintra.objective import half_square
-from lintra.predictor import AbstractPredictor
+from lintra.predictor import AbstractContextwise
 from lintra.problem import NoisyRegression
 from lintra.statistics import sample_data, sample_statistics
 
@@ -134,7 +134,7 @@ def test_tails_show_what_a_mean_hides():
     assert tail.top_ten_share == pytest.approx(1e7 / (1e7 + 9_990))
 
 
-class Exploding(AbstractPredictor):
+class Exploding(AbstractContextwise):
     """Weights that overflow on contexts with large labels."""
 
     def solve(self, stats):

@@ -15,18 +15,11 @@ from lintra.statistics import GramStatistics
 
 
 class AbstractPredictor(eqx.Module):
-    """Something that reads a context and predicts `⟨w, x⟩` for a query x.
-
-    A subclass says in `solve` what w is for one context.
-    """
+    """Something that reads a context and predicts `⟨w, x⟩` for a query x."""
 
     @abc.abstractmethod
-    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
-        """The weights w for one context."""
-
     def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
         """The weights w for every context in `stats`, which may have any leading axes."""
-        return over_contexts(type(self).solve, self, stats)
 
     def predict(self, stats: GramStatistics, query: ArrayLike) -> Float[Array, "*batch"]:
         """The prediction `⟨w, x⟩` for queries x of shape (..., d), which must fit the contexts."""
@@ -37,20 +30,24 @@ class AbstractPredictor(eqx.Module):
         return jnp.einsum("...d,...d->...", weights, query.astype(weights.dtype))
 
 
+class AbstractContextwise(AbstractPredictor):
+    """A predictor that is written down for one context; `weights` maps it over all."""
+
+    @abc.abstractmethod
+    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
+        """The weights w for one context."""
+
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The weights w for every context in `stats`, which may have any leading axes."""
+        return over_contexts(type(self).solve, self, stats)
+
+
 class AbstractLayered(AbstractPredictor):
     """A predictor that comes to its weights in steps, and can show them all."""
 
     @abc.abstractmethod
-    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
-        """The weights after every step, for one context."""
-
-    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
-        """The weights after the last step, for one context."""
-        return self.solve_layers(stats)[-1]
-
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The weights after every step, for every context in `stats`."""
-        return over_contexts(type(self).solve_layers, self, stats)
 
 
 @partial(jax.jit, static_argnums=0)

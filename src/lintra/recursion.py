@@ -3,31 +3,64 @@
 Every layer moves all tokens, the query included, by one matrix `T = I + Σₖ Pₖ G Qₖ`. The matrix
 `C = T … T` that has moved them since the input is the implicit linear model of Theorem 4.1,
 `C = [[M, u], [−wᵀ, a]]`, and Lemma 4.3 is the line `C ← T C`.
+
+Each function has two implementations: plain JAX, which is the reference and runs anywhere, and the native
+kernel, which is used on CPUs where it is there. Both give the same numbers to rounding. The native one
+can be differentiated in reverse; for forward mode, ask for `native=False`.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from lintra import native as kernel
+
+Gram = Float[Array, "*batch e e"]
+
 
 def recursion(
-    p: Float[Array, "layers heads e e"],
-    q: Float[Array, "layers heads e e"],
-    gram: Float[Array, "e e"],
-) -> Float[Array, "layers e e"]:
-    """The matrix C after every layer, for any P and Q of Eq. (3) and one context."""
+    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch d"]:
+    """The implicit weights after the last layer, for any P and Q of Eq. (3) and any number of contexts."""
+    if native and kernel.covers(gram):
+        return _in_one_batch(partial(_full, p, q), gram)
+    return -recursion_states(p, q, gram, native=False)[..., -1, -1, :-1]
+
+
+def recursion_states(
+    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch layers e e"]:
+    """The matrix C after every layer, for any P and Q of Eq. (3)."""
 
     def transition(layer: tuple[Array, Array], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
         p, q = layer
         return jnp.eye(gram.shape[-1], dtype=gram.dtype) + jnp.sum(p @ gram @ q, axis=0)
 
-    return _run(transition, (p, q), gram)
+    def plain(gram: Gram) -> Float[Array, "b layers e e"]:
+        return jax.vmap(partial(_run, transition, (p, q)))(gram)
+
+    if native and kernel.covers(gram):
+        return _in_one_batch(partial(_states, p, q), gram)
+    return _in_one_batch(plain, gram)
 
 
-def diagonal_recursion(omega: Float[Array, "layers 2 2"], gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
-    """The matrix C after every layer when P and Q are diagonal, from `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`, Eq. (10).
+def diagonal_recursion(
+    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch d"]:
+    """The implicit weights after the last layer when P and Q are diagonal, Eq. (10).
+
+    A layer is `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`.
+    """
+    if native and kernel.covers(gram):
+        return _in_one_batch(partial(_diagonal, omega), gram)
+    return -diagonal_states(omega, gram)[..., -1, -1, :-1]
+
+
+def diagonal_states(omega: Float[Array, "layers 2 2"], gram: Gram) -> Float[Array, "*batch layers e e"]:
+    """The matrix C after every layer when P and Q are diagonal.
 
     With diagonal matrices `P G Q` multiplies each block of G by its own ω.
     """
@@ -37,7 +70,7 @@ def diagonal_recursion(omega: Float[Array, "layers 2 2"], gram: Float[Array, "e 
     def transition(omega: Float[Array, "2 2"], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
         return jnp.eye(dim + 1, dtype=gram.dtype) + omega[block][:, block] * gram
 
-    return _run(transition, omega, gram)
+    return _in_one_batch(jax.vmap(partial(_run, transition, omega)), gram)
 
 
 def _run(
@@ -51,3 +84,54 @@ def _run(
 
     start = (gram, jnp.eye(gram.shape[-1], dtype=gram.dtype))
     return jax.lax.scan(step, start, layers)[1]
+
+
+def _in_one_batch(function: Callable[[Array], Array], gram: Gram) -> Array:
+    """Call a function of Gram matrices `(b, e, e)` with any leading axes."""
+    result = function(gram.reshape(-1, *gram.shape[-2:]))
+    return result.reshape(*gram.shape[:-2], *result.shape[1:])
+
+
+@jax.custom_vjp
+def _full(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return kernel.full_forward(p[None], q[None], gram[None])[0][0]
+
+
+def _full_reverse(inputs: tuple[Array, Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array, Array]:
+    p, q, gram = inputs
+    p_slope, q_slope = kernel.full_reverse(p[None], q[None], gram[None], slope[None])
+    return p_slope[0], q_slope[0], _gram_slope(partial(recursion, p, q, native=False), gram, slope)
+
+
+_full.defvjp(lambda p, q, gram: (_full(p, q, gram), (p, q, gram)), _full_reverse)
+
+
+@jax.custom_vjp
+def _diagonal(omega: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return kernel.diagonal_forward(omega[None], gram[None])[0][0]
+
+
+def _diagonal_reverse(inputs: tuple[Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array]:
+    omega, gram = inputs
+    (omega_slope,) = kernel.diagonal_reverse(omega[None], gram[None], slope[None])
+    return omega_slope[0].sum(axis=0), _gram_slope(partial(diagonal_recursion, omega, native=False), gram, slope)
+
+
+_diagonal.defvjp(lambda omega, gram: (_diagonal(omega, gram), (omega, gram)), _diagonal_reverse)
+
+
+@jax.custom_vjp
+def _states(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b layers e e"]:
+    return kernel.full_states(p[None], q[None], gram[None])[0][0]
+
+
+def _states_reverse(inputs: tuple[Array, Array, Array], slope: Array) -> tuple[Array, Array, Array]:
+    return jax.vjp(partial(recursion_states, native=False), *inputs)[1](slope)
+
+
+_states.defvjp(lambda p, q, gram: (_states(p, q, gram), (p, q, gram)), _states_reverse)
+
+
+def _gram_slope(function: Callable[[Array], Array], gram: Float[Array, "b e e"], slope: Array) -> Array:
+    """The slope in the Gram matrix, in plain JAX; compiled code that does not use it, as in training, drops it."""
+    return jax.vjp(function, gram)[1](slope)[0]

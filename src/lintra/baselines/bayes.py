@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from lintra.noise import AbstractDiscrete, AbstractNoise, Uniform, parse_noise
-from lintra.predictor import AbstractPredictor, over_contexts
+from lintra.predictor import AbstractContextwise, over_contexts
 from lintra.spectrum import Spectrum
 from lintra.statistics import GramStatistics
 
 
-class Bayes(AbstractPredictor):
+class Bayes(AbstractContextwise):
     """The posterior mean of w when σ is unknown: `w_B = ∫ p(σ | data) w_σ dσ`.
 
     Priors with atoms are summed exactly. For a uniform prior the nodes follow the posterior: a coarse

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from lintra import checks
 from lintra.baselines.ridge import per_freedom, require_freedom
-from lintra.predictor import AbstractLayered
+from lintra.predictor import AbstractLayered, over_contexts
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics
 
@@ -39,7 +39,15 @@ class IterativeRidge(AbstractLayered):
         require_freedom("iterative-ridge", problem)
         return cls()
 
-    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The weights after the last step, for every context."""
+        return self.layer_weights(stats)[..., -1, :]
+
+    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The weights after every step, for every context."""
+        return over_contexts(type(self)._descend, self, stats)
+
+    def _descend(self, stats: GramStatistics) -> Float[Array, "layers d"]:
         """The weights after every step, for one context."""
         largest = self._largest_eigenvalue(stats)
 

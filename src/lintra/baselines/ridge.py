@@ -6,13 +6,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from lintra import checks
-from lintra.predictor import AbstractPredictor, over_contexts
+from lintra.predictor import AbstractContextwise, over_contexts
 from lintra.problem import NoisyRegression
 from lintra.spectrum import Spectrum
 from lintra.statistics import GramStatistics
 
 
-class AbstractRidge(AbstractPredictor):
+class AbstractRidge(AbstractContextwise):
     """Ridge regression `(Σ + penalty)⁻¹ α` whose penalty is a guess of σ², Eq. (5)."""
 
     @abc.abstractmethod

@@ -3,6 +3,7 @@
 import abc
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import ClassVar, TypeVar
 
 import equinox as eqx
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
 from lintra import checks
-from lintra.predictor import AbstractLayered, over_contexts
+from lintra.predictor import AbstractLayered
 from lintra.statistics import GramStatistics
 
 Model = TypeVar("Model", bound="AbstractModel")
@@ -98,8 +99,12 @@ class AbstractModel(AbstractLayered):
         """The model with these own numbers."""
 
     @abc.abstractmethod
-    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
-        """The matrix C after every layer for one Gram matrix, already divided by `context`."""
+    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer, for Gram matrices already divided by `context`."""
+
+    @abc.abstractmethod
+    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer, for Gram matrices already divided by `context`."""
 
     @property
     def num_layers(self) -> int:
@@ -116,22 +121,29 @@ class AbstractModel(AbstractLayered):
         """Number of inputs, d."""
         return self.token_dim - 1
 
-    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
-        """The implicit weights after every layer, for one context."""
-        return -self._maps(stats)[:, -1, :-1]
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer, for every context."""
+        return _apply(type(self).final, self, stats)
 
     def implicit(self, stats: GramStatistics) -> ImplicitModel:
         """The implicit linear model after every layer: fields have leading axes (..., layers)."""
-        return ImplicitModel.from_map(over_contexts(type(self)._maps, self, stats))
+        return ImplicitModel.from_map(_apply(type(self).maps, self, stats))
 
-    def _maps(self, stats: GramStatistics) -> Float[Array, "layers e e"]:
-        if stats.dim != self.dim:
-            raise ValueError(
-                f"The model is for {self.dim} inputs and the context has {stats.dim}. "
-                "Diagonal models can be moved to another number of inputs with `.at(dim=...)`."
-            )
-        model = jax.tree.map(lambda leaf: leaf.astype(stats.gram.dtype), self)
-        return model.maps(stats.gram / self.context)
+    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The implicit weights after every layer, for every context."""
+        return self.implicit(stats).w
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(function: Callable[..., Array], model: AbstractModel, stats: GramStatistics) -> Array:
+    """Run a model on contexts, in their precision, on the scale its parameters are for."""
+    if stats.dim != model.dim:
+        raise ValueError(
+            f"The model is for {model.dim} inputs and the context has {stats.dim}. "
+            "Diagonal models can be moved to another number of inputs with `.at(dim=...)`."
+        )
+    model = jax.tree.map(lambda leaf: leaf.astype(stats.gram.dtype), model)
+    return function(model, stats.gram / model.context)
 
 
 class Rescaled(AbstractLayered):
@@ -147,10 +159,17 @@ class Rescaled(AbstractLayered):
         if not isinstance(self.model, AbstractModel):
             raise ValueError(f"`model` must be a linear transformer, got {type(self.model).__name__}.")
 
-    def solve_layers(self, stats: GramStatistics) -> Float[Array, "layers d"]:
-        """The weights of the model after every layer, on the rescaled statistics of one context."""
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The weights of the model on the rescaled statistics."""
+        return self.model.weights(self._rescale(stats))
+
+    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The weights of the model after every layer, on the rescaled statistics."""
+        return self.model.layer_weights(self._rescale(stats))
+
+    def _rescale(self, stats: GramStatistics) -> GramStatistics:
         factor = self.model.context / stats.count.astype(stats.gram.dtype)
-        return self.model.solve_layers(GramStatistics(gram=stats.gram * factor, count=stats.count))
+        return GramStatistics(gram=stats.gram * factor[..., None, None], count=stats.count)
 
 
 def check_matrices(P: ArrayLike, Q: ArrayLike, names: tuple[str, str] = ("P", "Q")) -> tuple[Array, Array]:

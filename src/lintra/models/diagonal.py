@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
 from lintra.models.full import Full
-from lintra.recursion import diagonal_recursion
+from lintra.recursion import diagonal_recursion, diagonal_states
 
 
 class Diagonal(AbstractModel):
@@ -68,9 +68,13 @@ class Diagonal(AbstractModel):
         P, Q = _expand(self.p, self.dim), _expand(self.q, self.dim)
         return np.asarray(P) / self.context, np.array(Q)
 
-    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
-        """The matrix C after every layer."""
+    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
+
+    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer."""
+        return diagonal_states(self.omega, gram)
 
     def at(self, dim: int) -> "Diagonal":
         """The same numbers for another number of inputs."""

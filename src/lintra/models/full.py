@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
-from lintra.recursion import recursion
+from lintra.recursion import recursion, recursion_states
 
 
 class Full(AbstractModel):
@@ -87,6 +87,10 @@ class Full(AbstractModel):
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         return np.asarray(self.p) / self.context, np.array(self.q)
 
-    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
-        """The matrix C after every layer."""
+    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer."""
         return recursion(self.p, self.q, gram)
+
+    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer."""
+        return recursion_states(self.p, self.q, gram)

@@ -13,7 +13,7 @@ from lintra import checks
 from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
-from lintra.recursion import diagonal_recursion
+from lintra.recursion import diagonal_recursion, diagonal_states
 from lintra.statistics import GramStatistics
 
 
@@ -71,9 +71,13 @@ class GDPlusPlus(AbstractModel):
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         return self.to_diagonal().matrices()
 
-    def maps(self, gram: Float[Array, "e e"]) -> Float[Array, "layers e e"]:
-        """The matrix C after every layer."""
+    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
+
+    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer."""
+        return diagonal_states(self.omega, gram)
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""

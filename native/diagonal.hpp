@@ -1,0 +1,220 @@
+// DIAG: forward and reverse through Eq. (10), four numbers a layer, for a group of sequences.
+//
+// With A = I + w_xx S, b = w_xy a and D = 1 + w_yy l (S, a, l the blocks of the Gram matrix) a layer is
+//   S' = A S A + (A a) b' + b (A a)' + l b b',   A S A = S + 2 w S^2 + w^2 S^3
+//   a' = A (w_yx S a + D a) + (w_yx a'a + l D) b
+//   l' = w_yx^2 a'S a + 2 D w_yx a'a + D^2 l
+// so that only two products of matrices are needed, both symmetric.
+#pragma once
+
+#include "products.hpp"
+
+namespace LINTRA_ISA {
+
+template <class T>
+struct Omega {
+  T xx, xy, yx, yy;
+};
+
+template <class T>
+struct Diagonal {
+  using V = Vec<T>;
+
+  int layers, dim, square;
+  const Omega<T>* omega;  // per layer
+  V *xx, *xy, *yy;        // S, a, l per layer
+  V *sxy, *t;             // S a and w_yx S a + D a per layer
+  V *square_xx, *temporary, *slope;
+  V *row, *column;        // per layer, of dim + 1: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
+  V *xy_slope, *f, *h, *m;
+  V yy_slope;
+
+  static std::size_t scratch(int layers, int dim) {  // in vectors
+    const std::size_t m = (std::size_t)dim * dim, n = layers;
+    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim;
+  }
+
+  Diagonal(int layers, int dim, const T* omega, V* memory)
+      : layers(layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)) {
+    auto take = [&memory](std::ptrdiff_t count) {
+      V* start = memory;
+      memory += count;
+      return start;
+    };
+    xx = take(layers * square);
+    xy = take(layers * dim);
+    yy = take(layers);
+    sxy = take(layers * dim);
+    t = take(layers * dim);
+    square_xx = take(square);
+    temporary = take(square);
+    slope = take(square);
+    row = take((layers + 1) * (dim + 1));
+    column = take((layers + 1) * (dim + 1));
+    xy_slope = take(dim);
+    f = take(dim);
+    h = take(dim);
+    m = take(dim);
+  }
+
+  View<V> whole(const V* matrix) const { return {matrix, dim, 1}; }
+
+  void load(const T* gram, int filled) {
+    const int e = dim + 1;
+    for (int i = 0; i < e; ++i)
+      for (int j = 0; j < e; ++j) {
+        V* out = i < dim ? (j < dim ? xx + i * dim + j : xy + i) : (j < dim ? nullptr : yy);
+        if (!out) continue;
+        V value = {};
+        for (int lane = 0; lane < filled; ++lane) value[lane] = gram[((std::ptrdiff_t)lane * e + i) * e + j];
+        *out = value;
+      }
+  }
+
+  void layer(int l) {
+    const Omega<T> w = omega[l];
+    const V *s = xx + l * square, *a = xy + l * dim, lambda = yy[l];
+    V *sa = sxy + l * dim, *tl = t + l * dim;
+    V *s_next = xx + (l + 1) * square, *a_next = xy + (l + 1) * dim;
+    apply<T, Store::assign>(sa, whole(s), a, dim);
+    symmetric_product<T>(square_xx, whole(s), whole(s), dim);
+    symmetric_product<T>(temporary, whole(square_xx), whole(s), dim);
+    const V d = T(1) + w.yy * lambda, aa = dot<T>(a, a, dim), asa = dot<T>(a, sa, dim);
+    for (int i = 0; i < dim; ++i) {
+      const V p = a[i] + w.xx * sa[i];
+      tl[i] = w.yx * sa[i] + d * a[i];
+      f[i] = w.xy * p + (T(0.5) * lambda * w.xy * w.xy) * a[i];  // (A a) b' + b (A a)' + l b b' = f a' + a f'
+    }
+    const T twice = T(2) * w.xx, squared = w.xx * w.xx;
+    for (int i = 0; i < dim; ++i)
+      for (int j = 0; j < dim; ++j) {
+        const int at = i * dim + j;
+        s_next[at] = s[at] + twice * square_xx[at] + squared * temporary[at] + f[i] * a[j] + a[i] * f[j];
+      }
+    apply<T, Store::assign>(h, whole(s), tl, dim);
+    const V g = w.xy * (w.yx * aa + lambda * d);
+    for (int i = 0; i < dim; ++i) a_next[i] = tl[i] + w.xx * h[i] + g * a[i];
+    yy[l + 1] = w.yx * w.yx * asa + T(2) * w.yx * d * aa + d * d * lambda;
+  }
+
+  // r' T for a row r
+  void row_times(int l, const V* r, V* out) {
+    const Omega<T> w = omega[l];
+    const V *s = xx + l * square, *a = xy + l * dim;
+    apply<T, Store::assign>(out, whole(s), r, dim);
+    for (int i = 0; i < dim; ++i) out[i] = r[i] + w.xx * out[i] + w.yx * r[dim] * a[i];
+    out[dim] = r[dim] * (T(1) + w.yy * yy[l]) + w.xy * dot<T>(a, r, dim);
+  }
+
+  // T v for a column v
+  void times_column(int l, const V* v, V* out) {
+    const Omega<T> w = omega[l];
+    const V *s = xx + l * square, *a = xy + l * dim;
+    apply<T, Store::assign>(out, whole(s), v, dim);
+    for (int i = 0; i < dim; ++i) out[i] = v[i] + w.xx * out[i] + w.xy * v[dim] * a[i];
+    out[dim] = v[dim] * (T(1) + w.yy * yy[l]) + w.yx * dot<T>(a, v, dim);
+  }
+
+  void forward(V* result) {
+    const int e = dim + 1;
+    for (int l = 0; l + 1 < layers; ++l) layer(l);
+    for (int j = 0; j < e; ++j) row[(layers - 1) * e + j] = V{} + T(j == dim);
+    for (int l = layers - 1; l >= 0; --l) row_times(l, row + l * e, l > 0 ? row + (l - 1) * e : result);
+  }
+
+  // Slopes in the four numbers of every layer, per sequence, given the slope in `result` as column[0]
+  void reverse(V* omega_slope) {
+    const int e = dim + 1;
+    for (int l = 0; l + 1 < layers; ++l) times_column(l, column + l * e, column + (l + 1) * e);
+    for (int i = 0; i < square; ++i) slope[i] = V{};
+    for (int i = 0; i < dim; ++i) xy_slope[i] = V{};
+    yy_slope = V{};
+    for (int l = layers - 1; l >= 0; --l) {
+      V* w_slope = omega_slope + 4 * l;
+      for (int i = 0; i < 4; ++i) w_slope[i] = V{};
+      if (l + 1 < layers) through_layer(l, w_slope);
+      through_readout(l, w_slope);
+    }
+  }
+
+  // From the slopes in the next (S, a, l) to those in this one
+  void through_layer(int l, V* w_slope) {
+    const Omega<T> w = omega[l];
+    const V *s = xx + l * square, *a = xy + l * dim, *sa = sxy + l * dim, *tl = t + l * dim, lambda = yy[l];
+    const V d = T(1) + w.yy * lambda, aa = dot<T>(a, a, dim), asa = dot<T>(a, sa, dim);
+    V *x = temporary, *n = square_xx, *ga = f, *gsa = h;
+    product<T, Store::assign>(x, whole(slope), whole(s), dim);  // X = G S, with G the slope in S'
+    apply<T, Store::assign>(ga, whole(slope), a, dim);
+    apply<T, Store::assign>(gsa, whole(x), a, dim);
+    V xs = {};
+    for (int i = 0; i < square; ++i) xs += x[i] * s[i];
+    for (int i = 0; i < dim; ++i)  // A S A: slope + 2w (X + X') + w^2 (N S + S N'), N = X + X'/2
+      for (int j = 0; j < dim; ++j) n[i * dim + j] = x[i * dim + j] + T(0.5) * x[j * dim + i];
+    const T twice = T(2) * w.xx, squared = w.xx * w.xx;
+    for (int i = 0; i < dim; ++i)
+      for (int j = 0; j < dim; ++j) slope[i * dim + j] += twice * (x[i * dim + j] + x[j * dim + i]);
+    product<T, Store::assign>(x, whole(n), whole(s), dim);
+    V ns = {};
+    for (int i = 0; i < square; ++i) ns += x[i] * s[i];
+    for (int i = 0; i < dim; ++i)
+      for (int j = 0; j < dim; ++j) slope[i * dim + j] += squared * (x[i * dim + j] + x[j * dim + i]);
+    V xx_sum = T(2) * xs + (T(4) / T(3)) * w.xx * ns;
+
+    // a' = t + w_xx S t + g b, with b = w_xy a
+    const V *beta = xy_slope, mu = yy_slope;
+    V* t_slope = m;
+    apply<T, Store::assign>(t_slope, whole(s), beta, dim);  // S beta
+    xx_sum += dot<T>(t_slope, tl, dim);
+    for (int i = 0; i < dim; ++i) t_slope[i] = beta[i] + w.xx * t_slope[i];
+    const V g = w.yx * aa + lambda * d, g_slope = w.xy * dot<T>(beta, a, dim);
+    const V aga = dot<T>(a, ga, dim);
+    V d_slope = dot<T>(t_slope, a, dim) + g_slope * lambda + mu * T(2) * (w.yx * aa + d * lambda);
+    V yx_sum = dot<T>(t_slope, sa, dim) + g_slope * aa + mu * T(2) * (w.yx * asa + d * aa);
+    V xy_sum = g * dot<T>(beta, a, dim);
+    const V aa_slope = g_slope * w.yx + mu * T(2) * d * w.yx, asa_slope = mu * w.yx * w.yx;
+    yy_slope = g_slope * d + mu * d * d + w.xy * w.xy * aga;
+
+    // (A a) b' + b (A a)' + l b b': slopes 2 G b in A a, and 2 G (A a) + 2 l G b in b
+    V* sa_slope = gsa;  // gsa[i] is read once, just before it is overwritten
+    V* a_slope = ga;
+    for (int i = 0; i < dim; ++i) {
+      const V p_slope = T(2) * w.xy * ga[i];
+      const V b_slope = T(2) * (ga[i] + w.xx * gsa[i]) + T(2) * w.xy * lambda * ga[i];
+      xx_sum += p_slope * sa[i];
+      xy_sum += b_slope * a[i];
+      sa_slope[i] = w.xx * p_slope + w.yx * t_slope[i] + asa_slope * a[i];
+      a_slope[i] = p_slope + w.xy * b_slope + w.xy * g * beta[i] + d * t_slope[i] + asa_slope * sa[i] +
+                   T(2) * aa_slope * a[i];
+    }
+    for (int i = 0; i < dim; ++i)  // rank two: w_xx (beta t' + t beta')/2 + (sa_slope a' + a sa_slope')/2
+      for (int j = 0; j < dim; ++j)
+        slope[i * dim + j] += T(0.5) * (w.xx * (beta[i] * tl[j] + tl[i] * beta[j]) + sa_slope[i] * a[j] + a[i] * sa_slope[j]);
+    apply<T, Store::add>(a_slope, whole(s), sa_slope, dim);
+    for (int i = 0; i < dim; ++i) xy_slope[i] = a_slope[i];
+    w_slope[0] += xx_sum;
+    w_slope[1] += xy_sum;
+    w_slope[2] += yx_sum;
+    w_slope[3] += d_slope * lambda;
+    yy_slope += d_slope * w.yy;
+  }
+
+  // From R T v, the part of the prediction in which this layer's T stands between R and v
+  void through_readout(int l, V* w_slope) {
+    const Omega<T> w = omega[l];
+    const int e = dim + 1;
+    const V *s = xx + l * square, *a = xy + l * dim, *r = row + l * e, *v = column + l * e;
+    apply<T, Store::assign>(f, whole(s), v, dim);
+    w_slope[0] += dot<T>(r, f, dim);
+    w_slope[1] += dot<T>(r, a, dim) * v[dim];
+    w_slope[2] += dot<T>(a, v, dim) * r[dim];
+    w_slope[3] += r[dim] * v[dim] * yy[l];
+    if (l == 0) return;
+    for (int i = 0; i < dim; ++i) {
+      xy_slope[i] += w.xy * v[dim] * r[i] + w.yx * r[dim] * v[i];
+      for (int j = 0; j < dim; ++j) slope[i * dim + j] += T(0.5) * w.xx * (r[i] * v[j] + v[i] * r[j]);
+    }
+    yy_slope += w.yy * r[dim] * v[dim];
+  }
+};
+
+}  // namespace LINTRA_ISA

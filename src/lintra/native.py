@@ -1,0 +1,110 @@
+"""The native kernel: a small C++ library, called by XLA on its own threads, one sequence per vector lane.
+
+Arrays come as `(sets, …)`, where a set is one model's parameters, and Gram matrices as `(sets or 1, batch,
+d+1, d+1)`. `vmap` makes more sets; it never runs the kernel in a loop.
+"""
+
+import ctypes
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+from jax.custom_batching import custom_vmap
+from jaxtyping import Array, Float
+
+_LIBRARY = Path(__file__).with_name("_native.so")
+_HANDLERS = ("full_forward", "full_states", "full_reverse", "diagonal_forward", "diagonal_reverse")
+_BITS = {"float32": "f32", "float64": "f64"}
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    """Load the library and register its handlers with XLA; say once why, if it cannot be had."""
+    if os.environ.get("LINTRA_NATIVE") == "0":
+        return None
+    try:
+        library = ctypes.CDLL(str(_LIBRARY))
+    except OSError as error:
+        warnings.warn(
+            f"lintra's native kernel is not there ({error}); plain JAX is used, which gives the same numbers "
+            "about ten times slower. Install lintra where there is a C++ compiler to have it built.",
+            stacklevel=2,
+        )
+        return None
+    library.lintra_isa.restype = ctypes.c_char_p
+    for name in _HANDLERS:
+        for bits in _BITS.values():
+            handler = jax.ffi.pycapsule(getattr(library, f"lintra_{name}_{bits}"))
+            jax.ffi.register_ffi_target(f"lintra_{name}_{bits}", handler, platform="cpu")
+    return library
+
+
+def covers(gram: Float[Array, "*batch e e"]) -> bool:
+    """Tell whether the kernel can be used for these Gram matrices, on this machine."""
+    return jax.default_backend() == "cpu" and gram.dtype.name in _BITS and _library() is not None
+
+
+def instruction_set() -> str | None:
+    """The instruction set the kernel runs on: `base`, `v3` (AVX2) or `v4` (AVX-512); none without a kernel."""
+    library = _library()
+    return None if library is None else library.lintra_isa().decode()
+
+
+def _call(name: str, shapes: tuple[tuple[int, ...], ...], *arrays: Array) -> tuple[Array, ...]:
+    dtype = arrays[0].dtype
+    results = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes)
+    return tuple(jax.ffi.ffi_call(f"lintra_{name}_{_BITS[dtype.name]}", results)(*arrays))
+
+
+def _fold(function: Callable[..., tuple[Array, ...]], gram_index: int) -> Callable[..., tuple[Array, ...]]:
+    """Let `vmap` turn its axis into more sets. A Gram matrix shared by all sets stays shared."""
+    batched = custom_vmap(function)
+
+    @batched.def_vmap
+    def rule(axis_size: int, in_batched: list[bool], *arrays: Array) -> tuple[tuple[Array, ...], tuple[bool, ...]]:
+        pairs = list(zip(arrays, in_batched, strict=True))
+        sets = max(array.shape[1] if is_batched else array.shape[0] for array, is_batched in pairs)
+
+        def fold(array: Array, is_batched: bool, is_gram: bool) -> Array:
+            if is_gram and not is_batched and array.shape[0] == 1:
+                return array
+            rest = array.shape[2:] if is_batched else array.shape[1:]
+            array = array if is_batched else array[None]
+            return jnp.broadcast_to(array, (axis_size, sets, *rest)).reshape(axis_size * sets, *rest)
+
+        results = batched(*(fold(*pair, index == gram_index) for index, pair in enumerate(pairs)))
+        results = tuple(result.reshape(axis_size, sets, *result.shape[1:]) for result in results)
+        return results, tuple(True for _ in results)
+
+    return batched
+
+
+def _full_forward(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
+    return _call("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), p, q, gram)
+
+
+def _full_states(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
+    return _call("full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), p, q, gram)
+
+
+def _full_reverse(p: Array, q: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
+    return _call("full_reverse", (p.shape, q.shape), p, q, gram, slope)
+
+
+def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
+    return _call("diagonal_forward", ((omega.shape[0], gram.shape[1], gram.shape[2] - 1),), omega, gram)
+
+
+def _diagonal_reverse(omega: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
+    return _call("diagonal_reverse", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, slope)
+
+
+full_forward = _fold(_full_forward, gram_index=2)
+full_states = _fold(_full_states, gram_index=2)
+full_reverse = _fold(_full_reverse, gram_index=2)
+diagonal_forward = _fold(_diagonal_forward, gram_index=1)
+diagonal_reverse = _fold(_diagonal_reverse, gram_index=1)

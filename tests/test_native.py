@@ -1,0 +1,183 @@
+"""The native kernel against its slow and obvious twin, plain JAX."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lintra import native
+from lintra.recursion import diagonal_recursion, recursion, recursion_states
+
+BATCH = 37  # not a whole number of vectors
+WIDTHS = [2, 3, 4, 5, 7, 11, 12, 17, 31, 65]
+TOLERANCE = {jnp.float32: 3e-5, jnp.float64: 1e-13}
+
+
+def _inputs(width, layers, heads, dtype, batch=BATCH):
+    keys = jax.random.split(jax.random.key(100 * width + layers), 5)
+    scale = 0.3 / width**0.5
+    p, q = (scale * jax.random.normal(key, (layers, heads, width, width), dtype) for key in keys[:2])
+    omega = 0.3 / width * jax.random.normal(keys[2], (layers, 2, 2), dtype)
+    x = jax.random.normal(keys[3], (batch, 2 * width, width), dtype)
+    gram = jnp.einsum("bni,bnj->bij", x, x) / (2 * width)
+    return p, q, omega, gram, jax.random.normal(keys[4], (batch, width - 1), dtype)
+
+
+def _close(value, expected, dtype):
+    value, expected = np.asarray(value, np.float64), np.asarray(expected, np.float64)
+    return np.abs(value - expected).max() <= TOLERANCE[dtype] * np.abs(expected).max()
+
+
+def test_the_kernel_was_built():
+    """Where this fails, no C++ compiler was found, and all other tests of this file compare JAX with itself."""
+    assert native.instruction_set() in ("base", "v3", "v4")
+
+
+FULL = [(width, 3, 2, jnp.float64) for width in WIDTHS] + [
+    (11, 1, 1, jnp.float64), (11, 2, 1, jnp.float64), (11, 4, 3, jnp.float64),
+    (2, 2, 1, jnp.float32), (11, 4, 1, jnp.float32), (65, 3, 2, jnp.float32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "layers", "heads", "dtype"), FULL)
+def test_full_forward_and_reverse(width, layers, heads, dtype):
+    p, q, _, gram, slope = _inputs(width, layers, heads, dtype)
+
+    def loss(native, p, q):
+        return jnp.sum(slope * recursion(p, q, gram, native=native))
+
+    assert _close(recursion(p, q, gram), recursion(p, q, gram, native=False), dtype)
+    assert _close(recursion_states(p, q, gram), recursion_states(p, q, gram, native=False), dtype)
+    fast, slow = (jax.jit(jax.grad(partial(loss, way), argnums=(0, 1)))(p, q) for way in (True, False))
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours.dtype == dtype
+        assert _close(ours, theirs, dtype)
+
+
+@pytest.mark.parametrize(("width", "layers", "_", "dtype"), FULL)
+def test_diagonal_forward_and_reverse(width, layers, _, dtype):
+    _, _, omega, gram, slope = _inputs(width, layers, 1, dtype)
+
+    def loss(native, omega):
+        return jnp.sum(slope * diagonal_recursion(omega, gram, native=native))
+
+    assert _close(diagonal_recursion(omega, gram), diagonal_recursion(omega, gram, native=False), dtype)
+    fast, slow = (jax.jit(jax.grad(partial(loss, way)))(omega) for way in (True, False))
+    assert _close(fast, slow, dtype)
+
+
+def test_slopes_in_the_gram_matrix_and_through_the_states():
+    p, q, omega, gram, slope = _inputs(5, 3, 2, jnp.float64)
+    for function in (
+        lambda gram, way: jnp.sum(slope * recursion(p, q, gram, native=way)),
+        lambda gram, way: jnp.sum(slope * diagonal_recursion(omega, gram, native=way)),
+        lambda gram, way: jnp.sum(recursion_states(p, q, gram, native=way) ** 2),
+    ):
+        fast, slow = (jax.grad(function)(gram, way) for way in (True, False))
+        assert _close(fast, slow, jnp.float64)
+
+
+@pytest.mark.parametrize("axes", [(0, 0, None), (0, 0, 0), (None, None, 0), (0, None, None)])
+def test_vmap_over_models_and_over_data(axes):
+    inputs = [_inputs(5, 3, 2, jnp.float64)[i] for i in (0, 1, 3)]
+    stacked = [
+        jnp.stack([value, 0.5 * value, 2 * value]) if axis == 0 else value
+        for value, axis in zip(inputs, axes, strict=True)
+    ]
+
+    def gradient(way, p, q, gram):
+        return jax.grad(lambda p, q: jnp.sum(recursion(p, q, gram, native=way) ** 2), argnums=(0, 1))(p, q)
+
+    for function in (recursion, recursion_states):
+        fast, slow = (jax.vmap(partial(function, native=way), axes)(*stacked) for way in (True, False))
+        assert _close(fast, slow, jnp.float64)
+    fast, slow = (jax.vmap(partial(gradient, way), axes)(*stacked) for way in (True, False))
+    assert all(_close(a, b, jnp.float64) for a, b in zip(fast, slow, strict=True))
+
+
+def test_vmap_of_vmap_and_of_diagonal_models():
+    _, _, omega, gram, _ = _inputs(5, 3, 1, jnp.float64, batch=12)
+    omegas = omega * jnp.arange(1.0, 7.0).reshape(2, 3, 1, 1, 1) / 6
+    grams = gram.reshape(3, 4, 5, 5)
+
+    def run(way):
+        inner = jax.vmap(partial(diagonal_recursion, native=way), (0, 0))
+        return jax.vmap(inner, (0, None))(omegas, grams)
+
+    assert run(True).shape == (2, 3, 4, 4)
+    assert _close(run(True), run(False), jnp.float64)
+
+
+def test_it_works_inside_scan_and_with_leading_axes():
+    p, q, _, gram, _ = _inputs(5, 3, 1, jnp.float64, batch=12)
+    grams = gram.reshape(2, 6, 5, 5)
+    assert np.array_equal(recursion(p, q, grams).reshape(12, 4), recursion(p, q, gram))
+    assert np.array_equal(recursion(p, q, gram[0]), recursion(p, q, gram)[0])
+
+    def step(p, gram):
+        slope = jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2))(p)
+        return p - 0.01 * slope, None
+
+    final = jax.lax.scan(step, p, grams)[0]
+    assert np.isfinite(final).all()
+    assert not np.array_equal(final, p)
+
+
+def test_overflow_in_one_sequence_stays_in_its_lane():
+    p, q, _, gram, _ = _inputs(5, 4, 1, jnp.float32)
+    wild = gram.at[3].multiply(1e30)
+    calm, mixed = recursion(p, q, gram), recursion(p, q, wild)
+    assert not np.isfinite(mixed[3]).all()
+    others = np.arange(BATCH) != 3
+    assert np.array_equal(calm[others], mixed[others])
+
+
+CHILD = """
+import sys
+import jax, jax.numpy as jnp, numpy as np
+import lintra
+from lintra import native
+from lintra.recursion import diagonal_recursion, recursion
+rng = np.random.default_rng(0)
+p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))
+x = rng.normal(size=(1000, 20, 11))
+gram = jnp.asarray(np.einsum("bni,bnj->bij", x, x) / 20)
+omega = jnp.asarray(0.1 * rng.normal(size=(3, 2, 2)))
+full = jax.jit(jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2)))(p)
+diagonal = jax.jit(jax.grad(lambda omega: jnp.sum(diagonal_recursion(omega, gram) ** 2)))(omega)
+np.savez(sys.argv[1], full=full, diagonal=diagonal, isa=np.asarray(str(native.instruction_set())))
+"""
+
+
+def _child(path, threads=None, **environment):
+    command = [sys.executable, "-c", CHILD, str(path)]
+    if threads is not None:
+        environment["XLA_FLAGS"] = "" if threads > 1 else "--xla_cpu_multi_thread_eigen=false"
+        command = ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads])), *command]
+    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return np.load(path), run.stderr
+
+
+def test_sums_do_not_depend_on_the_number_of_threads(tmp_path):
+    one, two = (_child(tmp_path / f"{threads}.npz", threads)[0] for threads in (1, 2))
+    for name in ("full", "diagonal"):
+        assert np.array_equal(one[name], two[name])
+
+
+def test_every_instruction_set_and_plain_jax_give_the_same_numbers(tmp_path):
+    best, _ = _child(tmp_path / "best.npz")
+    for isa in ("base", "v3"):
+        other, _ = _child(tmp_path / f"{isa}.npz", LINTRA_ISA=isa)
+        assert str(other["isa"]) in ("base", isa)
+        for name in ("full", "diagonal"):
+            assert _close(other[name], best[name], jnp.float64)
+    plain, _ = _child(tmp_path / "plain.npz", LINTRA_NATIVE="0")
+    assert str(plain["isa"]) == "None"
+    for name in ("full", "diagonal"):
+        assert _close(plain[name], best[name], jnp.float64)
