@@ -16,11 +16,13 @@ struct Omega {
   T xx, xy, yx, yy;
 };
 
-template <class T>
+template <class T, class Size>
 struct Diagonal {
   using V = Vec<T>;
 
-  int layers, dim, square;
+  int layers;
+  Size dim;
+  int square;
   const Omega<T>* omega;  // per layer
   V *xx, *xy, *yy;        // S, a, l per layer
   V *sxy, *t;             // S a and w_yx S a + D a per layer
@@ -29,12 +31,12 @@ struct Diagonal {
   V *xy_slope, *f, *h, *m;
   V yy_slope;
 
-  static std::size_t scratch(int layers, int dim) {  // in vectors
+  static std::size_t scratch(int layers, Size dim) {  // in vectors
     const std::size_t m = (std::size_t)dim * dim, n = layers;
     return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim;
   }
 
-  Diagonal(int layers, int dim, const T* omega, V* memory)
+  Diagonal(int layers, Size dim, const T* omega, V* memory)
       : layers(layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)) {
     auto take = [&memory](std::ptrdiff_t count) {
       V* start = memory;
@@ -57,18 +59,20 @@ struct Diagonal {
     m = take(dim);
   }
 
-  View<V> whole(const V* matrix) const { return {matrix, dim, 1}; }
+  View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, dim}; }
 
   void load(const T* gram, int filled) {
+    constexpr int width = Lanes<T>::width;
     const int e = dim + 1;
-    for (int i = 0; i < e; ++i)
-      for (int j = 0; j < e; ++j) {
-        V* out = i < dim ? (j < dim ? xx + i * dim + j : xy + i) : (j < dim ? nullptr : yy);
-        if (!out) continue;
-        V value = {};
-        for (int lane = 0; lane < filled; ++lane) value[lane] = gram[((std::ptrdiff_t)lane * e + i) * e + j];
-        *out = value;
+    for (int lane = 0; lane < width; ++lane) {
+      const T* matrix = gram + (std::ptrdiff_t)lane * e * e;
+      auto entry = [&](int i, int j) { return lane < filled ? matrix[i * e + j] : T(0); };
+      for (int i = 0; i < dim; ++i) {
+        for (int j = 0; j < dim; ++j) reinterpret_cast<T*>(xx + i * dim + j)[lane] = entry(i, j);
+        reinterpret_cast<T*>(xy + i)[lane] = entry(i, dim);
       }
+      reinterpret_cast<T*>(yy)[lane] = entry(dim, dim);
+    }
   }
 
   void layer(int l) {

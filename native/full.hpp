@@ -8,27 +8,29 @@
 
 namespace LINTRA_ISA {
 
+template <class Size>
 struct Shape {
-  int layers, heads, size;  // size is d + 1
+  int layers, heads;
+  Size size;  // d + 1
 };
 
-template <class T>
+template <class T, class Size>
 struct Full {
   using V = Vec<T>;
 
-  Shape shape;
+  Shape<Size> shape;
   int square;           // entries of a matrix
   const T *p, *q;       // layers x heads x size x size, shared by all sequences
   V *gram, *move, *left, *k, *u, *slope;  // gram and move hold a matrix per layer
   V *row, *column;      // per layer: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
   V *p_slope, *q_slope; // sums over sequences, still one per lane
 
-  static std::size_t scratch(Shape s) {  // in vectors
+  static std::size_t scratch(Shape<Size> s) {  // in vectors
     const std::size_t m = (std::size_t)s.size * s.size, n = s.layers;
     return 2 * n * m + 4 * m + 2 * (n + 1) * s.size + 2 * n * s.heads * m;
   }
 
-  Full(Shape s, const T* p, const T* q, V* memory) : shape(s), square(s.size * s.size), p(p), q(q) {
+  Full(Shape<Size> s, const T* p, const T* q, V* memory) : shape(s), square(s.size * s.size), p(p), q(q) {
     gram = memory;
     move = gram + shape.layers * square;
     left = move + shape.layers * square;
@@ -41,9 +43,9 @@ struct Full {
     q_slope = p_slope + (std::ptrdiff_t)shape.layers * shape.heads * square;
   }
 
-  View<V> whole(const V* matrix) const { return {matrix, shape.size, 1}; }
-  View<T> shared(const T* matrices, int layer, int head) const {
-    return {matrices + (std::ptrdiff_t)(layer * shape.heads + head) * square, shape.size, 1};
+  View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, shape.size}; }
+  View<T, Order::rows, Size> shared(const T* matrices, int layer, int head) const {
+    return {matrices + (std::ptrdiff_t)(layer * shape.heads + head) * square, shape.size};
   }
 
   // T of a layer into move
@@ -69,7 +71,8 @@ struct Full {
 
   // The last row of the last T: e' + sum_k (e' P_k) G Q_k
   void last_row(V* out) {
-    const int l = shape.layers - 1, e = shape.size;
+    const Size e = shape.size;
+    const int l = shape.layers - 1;
     const V* g = gram + l * square;
     for (int j = 0; j < e; ++j) out[j] = V{};
     for (int head = 0; head < shape.heads; ++head) {
@@ -81,7 +84,7 @@ struct Full {
 
   // All layers. Keeps R of every layer in row; `result` becomes the last row of C
   void forward(V* result) {
-    const int e = shape.size;
+    const Size e = shape.size;
     for (int l = 0; l + 1 < shape.layers; ++l) {
       layer_map(l);
       layer_gram(l);
@@ -97,7 +100,8 @@ struct Full {
 
   // Adds to p_slope and q_slope, given the slope of the loss in `result` as column[0]
   void reverse() {
-    const int e = shape.size, last = shape.layers - 1;
+    const Size e = shape.size;
+    const int last = shape.layers - 1;
     for (int l = 0; l < last; ++l)
       apply<T, Store::assign>(column + (l + 1) * e, whole(move + l * square), column + l * e, e);
     reverse_last();
@@ -110,7 +114,8 @@ struct Full {
 
   // Here the slope of T has one row, v, so that everything is an outer product
   void reverse_last() {
-    const int e = shape.size, l = shape.layers - 1;
+    const Size e = shape.size;
+    const int l = shape.layers - 1;
     const V *g = gram + l * square, *v = column + l * e;
     for (int i = 0; i < square; ++i) slope[i] = V{};
     for (int head = 0; head < shape.heads; ++head) {
@@ -130,7 +135,7 @@ struct Full {
 
   // `slope` holds S, the slope of the loss in the next Gram matrix plus its transpose
   void reverse_layer(int l) {
-    const int e = shape.size;
+    const Size e = shape.size;
     const V *g = gram + l * square, *t = move + l * square, *r = row + l * e, *v = column + l * e;
     V* t_slope = left;
     product<T, Store::assign>(k, whole(slope), whole(t), e);
@@ -139,7 +144,7 @@ struct Full {
     product<T, Store::add>(t_slope, whole(k), whole(g), e);
     if (l > 0) symmetric_product<T>(slope, whole(t).transposed(), whole(k), e);
     for (int head = 0; head < shape.heads; ++head) {
-      const View<T> p_head = shared(p, l, head), q_head = shared(q, l, head);
+      const auto p_head = shared(p, l, head), q_head = shared(q, l, head);
       product<T, Store::assign>(u, whole(t_slope), q_head.transposed(), e);
       product<T, Store::add>(sum_of(p_slope, l, head), whole(u), whole(g), e);
       if (l > 0) {

@@ -27,16 +27,25 @@ void for_groups(std::int64_t count, Work work) {
     work(first, (int)(count - first < width ? count - first : width));
 }
 
+// Calls work(size) with a size that the compiler knows for the paper's d = 10
+template <int known, class Work>
+void with_size(int size, Work work) {
+  if (size == known)
+    work(Static<known>{});
+  else
+    work(Dynamic{size});
+}
+
 template <class T>
 std::size_t full_scratch(int layers, int heads, int size) {
-  const Shape shape{layers, heads, size};
-  return numbers<T>(Full<T>::scratch(shape) + 2 * (std::size_t)size * size);
+  return numbers<T>(Full<T, Dynamic>::scratch({layers, heads, {size}}) + 2 * (std::size_t)size * size);
 }
 
 template <class T>
 void full_forward(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
                   T* weights, void* scratch) {
-  Full<T> full({layers, heads, size}, p, q, aligned<T>(scratch));
+  with_size<11>(size, [&](auto known) {
+  Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
   Vec<T>* result = full.q_slope + (std::ptrdiff_t)layers * heads * size * size;
   for_groups<T>(count, [&](std::int64_t first, int filled) {
     load_lanes<T>(full.gram, gram + first * size * size, size * size, filled);
@@ -44,12 +53,14 @@ void full_forward(int layers, int heads, int size, std::int64_t count, const T* 
     for (int i = 0; i < size - 1; ++i) result[i] = -result[i];
     store_lanes<T>(weights + first * (size - 1), result, size - 1, filled);
   });
+  });
 }
 
 template <class T>
 void full_reverse(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
                   const T* weights_slope, T* p_slope, T* q_slope, void* scratch) {
-  Full<T> full({layers, heads, size}, p, q, aligned<T>(scratch));
+  with_size<11>(size, [&](auto known) {
+  Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
   const std::ptrdiff_t entries = (std::ptrdiff_t)layers * heads * size * size;
   Vec<T>* result = full.q_slope + entries;
   for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) full.p_slope[i] = Vec<T>{};
@@ -65,13 +76,15 @@ void full_reverse(int layers, int heads, int size, std::int64_t count, const T* 
     p_slope[i] = add_lanes<T>(full.p_slope[i]);
     q_slope[i] = add_lanes<T>(full.q_slope[i]);
   }
+  });
 }
 
 template <class T>
 void full_states(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram, T* states,
                  void* scratch) {
   using V = Vec<T>;
-  Full<T> full({layers, heads, size}, p, q, aligned<T>(scratch));
+  with_size<11>(size, [&](auto known) {
+  Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
   const int square = size * size;
   V* now = full.q_slope + (std::ptrdiff_t)layers * heads * square;
   V* next = now + square;
@@ -91,11 +104,12 @@ void full_states(int layers, int heads, int size, std::int64_t count, const T* p
       }
     }
   });
+  });
 }
 
 template <class T>
 std::size_t diagonal_scratch(int layers, int size) {
-  return numbers<T>(Diagonal<T>::scratch(layers, size - 1) + size + 4 * (std::size_t)layers);
+  return numbers<T>(Diagonal<T, Dynamic>::scratch(layers, {size - 1}) + size + 4 * (std::size_t)layers);
 }
 
 template <class T>
@@ -103,13 +117,15 @@ void diagonal_forward(int layers, int size, std::int64_t count, const T* omega, 
                       void* scratch) {
   const int dim = size - 1;
   Vec<T>* memory = aligned<T>(scratch);
-  Diagonal<T> diagonal(layers, dim, omega, memory);
-  Vec<T>* result = memory + Diagonal<T>::scratch(layers, dim);
+  with_size<10>(dim, [&](auto known) {
+  Diagonal<T, decltype(known)> diagonal(layers, known, omega, memory);
+  Vec<T>* result = memory + Diagonal<T, Dynamic>::scratch(layers, {dim});
   for_groups<T>(count, [&](std::int64_t first, int filled) {
     diagonal.load(gram + first * size * size, filled);
     diagonal.forward(result);
     for (int i = 0; i < dim; ++i) result[i] = -result[i];
     store_lanes<T>(weights + first * dim, result, dim, filled);
+  });
   });
 }
 
@@ -118,8 +134,9 @@ void diagonal_reverse(int layers, int size, std::int64_t count, const T* omega, 
                       T* omega_slope, void* scratch) {
   const int dim = size - 1;
   Vec<T>* memory = aligned<T>(scratch);
-  Diagonal<T> diagonal(layers, dim, omega, memory);
-  Vec<T>* result = memory + Diagonal<T>::scratch(layers, dim);
+  with_size<10>(dim, [&](auto known) {
+  Diagonal<T, decltype(known)> diagonal(layers, known, omega, memory);
+  Vec<T>* result = memory + Diagonal<T, Dynamic>::scratch(layers, {dim});
   Vec<T>* slopes = result + size;
   for_groups<T>(count, [&](std::int64_t first, int filled) {
     diagonal.load(gram + first * size * size, filled);
@@ -129,6 +146,7 @@ void diagonal_reverse(int layers, int size, std::int64_t count, const T* omega, 
     diagonal.column[dim] = Vec<T>{};
     diagonal.reverse(slopes);
     store_lanes<T>(omega_slope + first * 4 * layers, slopes, 4 * layers, filled);
+  });
   });
 }
 

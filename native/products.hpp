@@ -1,7 +1,7 @@
 // Products of small matrices, many at once: an entry is a vector with one sequence per lane.
 //
-// A matrix is addressed by strides, so that a transpose costs nothing. Either factor may be shared by all
-// sequences; then its entries are plain numbers. Results are built in tiles that stay in registers.
+// A transpose is a way of reading and costs nothing. Either factor may be shared by all sequences; then its
+// entries are plain numbers. Results are built in tiles that stay in registers.
 #pragma once
 
 #include <cstddef>
@@ -17,94 +17,99 @@ struct Lanes {
 template <class T>
 using Vec = typename Lanes<T>::type;
 
-template <class Entry>
-struct View {  // entry (i, j) is at data[i * row + j * col]
+// The side of a square matrix: known to the compiler for the sizes people use most, or not.
+template <int n>
+struct Static {
+  constexpr operator int() const { return n; }
+};
+struct Dynamic {
+  int n;
+  operator int() const { return n; }
+};
+
+enum class Order { rows, columns };  // a matrix as it lies in memory, or its transpose
+
+template <class Entry, Order order, class Size>
+struct View {
   const Entry* data;
-  std::ptrdiff_t row, col;
-  View transposed() const { return {data, col, row}; }
-  const Entry& at(int i, int j) const { return data[i * row + j * col]; }
+  Size size;
+  const Entry& at(int i, int j) const { return order == Order::rows ? data[i * size + j] : data[j * size + i]; }
+  View<Entry, order == Order::rows ? Order::columns : Order::rows, Size> transposed() const { return {data, size}; }
 };
 
 enum class Store { assign, add };
 
-template <class T, int rows, int cols, Store store, class A, class B>
-inline __attribute__((always_inline)) void tile(Vec<T>* out, int stride, View<A> a, View<B> b, int inner, int i0,
-                                                int j0) {
+template <class T, int rows, int cols, Store store, class A, class B, class Size>
+inline __attribute__((always_inline)) void tile(Vec<T>* out, A a, B b, Size size, int i0, int j0) {
   Vec<T> sum[rows][cols];
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < cols; ++j)
-      sum[i][j] = store == Store::add ? out[(i0 + i) * stride + j0 + j] : Vec<T>{};
-  const A* left[rows];
-  const B* right[cols];
-  for (int i = 0; i < rows; ++i) left[i] = &a.at(i0 + i, 0);
-  for (int j = 0; j < cols; ++j) right[j] = &b.at(0, j0 + j);
-  for (int k = 0; k < inner; ++k) {
+    for (int j = 0; j < cols; ++j) sum[i][j] = store == Store::add ? out[(i0 + i) * size + j0 + j] : Vec<T>{};
+  for (int k = 0; k < size; ++k)
     for (int i = 0; i < rows; ++i)
-      for (int j = 0; j < cols; ++j) sum[i][j] += left[i][k * a.col] * right[j][k * b.row];
-  }
+      for (int j = 0; j < cols; ++j) sum[i][j] += a.at(i0 + i, k) * b.at(k, j0 + j);
   for (int i = 0; i < rows; ++i)
-    for (int j = 0; j < cols; ++j) out[(i0 + i) * stride + j0 + j] = sum[i][j];
+    for (int j = 0; j < cols; ++j) out[(i0 + i) * size + j0 + j] = sum[i][j];
 }
 
-template <class T, int rows, Store store, class A, class B>
-inline void tile_row(Vec<T>* out, int stride, View<A> a, View<B> b, int inner, int i0, int j0, int cols) {
+template <class T, int rows, Store store, class A, class B, class Size>
+inline __attribute__((always_inline)) void tile_row(Vec<T>* out, A a, B b, Size size, int i0, int j0, int cols) {
   switch (cols) {
-    case 1: return tile<T, rows, 1, store>(out, stride, a, b, inner, i0, j0);
-    case 2: return tile<T, rows, 2, store>(out, stride, a, b, inner, i0, j0);
-    case 3: return tile<T, rows, 3, store>(out, stride, a, b, inner, i0, j0);
-    case 4: return tile<T, rows, 4, store>(out, stride, a, b, inner, i0, j0);
+    case 1: return tile<T, rows, 1, store>(out, a, b, size, i0, j0);
+    case 2: return tile<T, rows, 2, store>(out, a, b, size, i0, j0);
+    case 3: return tile<T, rows, 3, store>(out, a, b, size, i0, j0);
+    case 4: return tile<T, rows, 4, store>(out, a, b, size, i0, j0);
 #if LINTRA_TILE_COLS > 4
-    case 5: return tile<T, rows, 5, store>(out, stride, a, b, inner, i0, j0);
-    case 6: return tile<T, rows, 6, store>(out, stride, a, b, inner, i0, j0);
+    case 5: return tile<T, rows, 5, store>(out, a, b, size, i0, j0);
+    case 6: return tile<T, rows, 6, store>(out, a, b, size, i0, j0);
 #endif
   }
 }
 
-template <class T, Store store, class A, class B>
-inline void tiles(Vec<T>* out, int stride, View<A> a, View<B> b, int inner, int i0, int rows, int j0, int cols) {
+template <class T, Store store, class A, class B, class Size>
+inline __attribute__((always_inline)) void tiles(Vec<T>* out, A a, B b, Size size, int i0, int rows, int j0, int cols) {
   switch (rows) {
-    case 1: return tile_row<T, 1, store>(out, stride, a, b, inner, i0, j0, cols);
-    case 2: return tile_row<T, 2, store>(out, stride, a, b, inner, i0, j0, cols);
-    case 3: return tile_row<T, 3, store>(out, stride, a, b, inner, i0, j0, cols);
+    case 1: return tile_row<T, 1, store>(out, a, b, size, i0, j0, cols);
+    case 2: return tile_row<T, 2, store>(out, a, b, size, i0, j0, cols);
+    case 3: return tile_row<T, 3, store>(out, a, b, size, i0, j0, cols);
 #if LINTRA_TILE_ROWS > 3
-    case 4: return tile_row<T, 4, store>(out, stride, a, b, inner, i0, j0, cols);
+    case 4: return tile_row<T, 4, store>(out, a, b, size, i0, j0, cols);
 #endif
   }
 }
 
 inline int at_most(int value, int limit) { return value < limit ? value : limit; }
 
-// out (size x size, row-major) = or += a b
-template <class T, Store store, class A, class B>
-void product(Vec<T>* out, View<A> a, View<B> b, int size) {
-  for (int j = 0; j < size;) {
-    // equal shares leave no thin last tile: 11 columns are 6 + 5
-    const int left = size - j, shares = (left + LINTRA_TILE_COLS - 1) / LINTRA_TILE_COLS;
-    const int cols = (left + shares - 1) / shares;
+// out (row-major) = or += a b
+template <class T, Store store, class A, class B, class Size>
+__attribute__((noinline)) void product(Vec<T>* out, A a, B b, Size size) {
+  // equal shares leave no thin last tile: 11 columns are 6 + 5
+  const int shares = (size + LINTRA_TILE_COLS - 1) / LINTRA_TILE_COLS, wide = (size + shares - 1) / shares;
+  for (int j = 0; j < size; j += wide)
     for (int i = 0; i < size; i += LINTRA_TILE_ROWS)
-      tiles<T, store>(out, size, a, b, size, i, at_most(LINTRA_TILE_ROWS, size - i), j, cols);
-    j += cols;
-  }
+      tiles<T, store>(out, a, b, size, i, at_most(LINTRA_TILE_ROWS, size - i), j, at_most(wide, size - j));
 }
 
 // out = a b where the result is known to be symmetric: the lower tiles are computed and mirrored
-template <class T, class A, class B>
-void symmetric_product(Vec<T>* out, View<A> a, View<B> b, int size) {
+template <class T, class A, class B, class Size>
+__attribute__((noinline)) void symmetric_product(Vec<T>* out, A a, B b, Size size) {
   constexpr int step = LINTRA_TILE_ROWS;
   for (int i = 0; i < size; i += step)
     for (int j = 0; j <= i; j += step)
-      tiles<T, Store::assign>(out, size, a, b, size, i, at_most(step, size - i), j, at_most(step, size - j));
+      tiles<T, Store::assign>(out, a, b, size, i, at_most(step, size - i), j, at_most(step, size - j));
   for (int i = 0; i < size; ++i)
     for (int j = 0; j < i; ++j) out[j * size + i] = out[i * size + j];
 }
 
 // out = or += a x, for a vector x
-template <class T, Store store, class A, class B>
-inline void apply(Vec<T>* out, View<A> a, const B* x, int size) {
-  for (int i = 0; i < size; ++i) {
-    Vec<T> sum = store == Store::add ? out[i] : Vec<T>{};
-    for (int k = 0; k < size; ++k) sum += a.at(i, k) * x[k];
-    out[i] = sum;
+template <class T, Store store, class A, class B, class Size>
+__attribute__((noinline)) void apply(Vec<T>* out, A a, const B* x, Size size) {
+  for (int i = 0; i < size; i += 4) {
+    const int rows = at_most(4, size - i);
+    Vec<T> sum[4];
+    for (int r = 0; r < rows; ++r) sum[r] = store == Store::add ? out[i + r] : Vec<T>{};
+    for (int k = 0; k < size; ++k)
+      for (int r = 0; r < rows; ++r) sum[r] += a.at(i + r, k) * x[k];
+    for (int r = 0; r < rows; ++r) out[i + r] = sum[r];
   }
 }
 
@@ -125,17 +130,20 @@ inline T add_lanes(Vec<T> value) {
 // Sequences lie one after the other, `entries` numbers each; lanes beyond `filled` are zero.
 template <class T>
 inline void load_lanes(Vec<T>* out, const T* data, int entries, int filled) {
-  for (int entry = 0; entry < entries; ++entry) {
-    Vec<T> value = {};
-    for (int lane = 0; lane < filled; ++lane) value[lane] = data[(std::ptrdiff_t)lane * entries + entry];
-    out[entry] = value;
-  }
+  constexpr int width = Lanes<T>::width;
+  T* numbers = reinterpret_cast<T*>(out);
+  for (int lane = 0; lane < width; ++lane)
+    for (int entry = 0; entry < entries; ++entry)
+      numbers[entry * width + lane] = lane < filled ? data[(std::ptrdiff_t)lane * entries + entry] : T(0);
 }
 
 template <class T>
 inline void store_lanes(T* data, const Vec<T>* values, int entries, int filled) {
-  for (int entry = 0; entry < entries; ++entry)
-    for (int lane = 0; lane < filled; ++lane) data[(std::ptrdiff_t)lane * entries + entry] = values[entry][lane];
+  constexpr int width = Lanes<T>::width;
+  const T* numbers = reinterpret_cast<const T*>(values);
+  for (int lane = 0; lane < filled; ++lane)
+    for (int entry = 0; entry < entries; ++entry)
+      data[(std::ptrdiff_t)lane * entries + entry] = numbers[entry * width + lane];
 }
 
 }  // namespace LINTRA_ISA
