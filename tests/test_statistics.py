@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import stats as laws
 
 from helpers import random_rotation
+from lintra.baselines import oracle_weights
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
 
@@ -180,3 +181,14 @@ def test_sampling_can_work_in_32_bits(getkey):
     for context in (3, 20):
         stats, truth = sample_statistics(NoisyRegression(dim=4, context=context), getkey(), (5,), jnp.float32)
         assert stats.gram.dtype == truth.weights.dtype == truth.noise_std.dtype == jnp.float32
+
+
+def test_known_data_can_be_collected_inside_a_transformation(getkey):
+    x, y, truth = sample_data(NoisyRegression(), getkey(), (3,))
+
+    @jax.jit
+    def inside():
+        stats = GramStatistics.from_data(x, y)
+        return oracle_weights(GramStatistics.from_gram(stats.gram, 20), truth.noise_std)
+
+    assert np.allclose(inside(), oracle_weights(GramStatistics.from_data(x, y), truth.noise_std))

@@ -37,18 +37,21 @@ def noise_std(name: str, value: Any) -> float:
     return number + 0.0  # so that -0 becomes 0
 
 
+def concrete(array: Any) -> np.ndarray | None:
+    """The values of an array that can be looked at; nothing while JAX is tracing it.
+
+    Checks look at these in NumPy, since inside a transformation even a known JAX array answers unknown.
+    """
+    return None if isinstance(array, Tracer) else np.asarray(array)
+
+
 def counts(name: str, value: ArrayLike) -> Array:
     """Return `value` as an array of whole numbers of at least 1, or refuse it (tracers pass unseen)."""
     array = value if isinstance(value, jax.Array) else np.asarray(value)
-    whole = jnp.issubdtype(array.dtype, jnp.integer)
-    if not whole or (is_concrete(array) and bool((array < 1).any())):
+    values, whole = concrete(array), jnp.issubdtype(array.dtype, jnp.integer)
+    if not whole or (values is not None and (values < 1).any()):
         raise ValueError(f"`{name}` must hold whole numbers of at least 1, got {value!r}.")
     return jnp.asarray(array, dtype=int)
-
-
-def is_concrete(value: Any) -> bool:
-    """Tell whether `value` can be looked at, that is, is not being traced by a JAX transformation."""
-    return not isinstance(value, Tracer)
 
 
 def real_array(name: str, value: ArrayLike) -> Array:
@@ -59,10 +62,10 @@ def real_array(name: str, value: ArrayLike) -> Array:
         raise ValueError(f"`{name}` must be an array of numbers: {error}") from None
     if not (jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer)):
         raise ValueError(f"`{name}` must hold real numbers, got dtype {array.dtype}.")
-    array = jnp.asarray(array)
+    values = concrete(array)
+    if values is not None and not np.isfinite(values).all():
+        bad = int(values.size - np.isfinite(values).sum())
+        raise ValueError(f"`{name}` must be finite, got {bad} NaN or infinite of {values.size} values.")
     if not jnp.issubdtype(array.dtype, jnp.floating):
         array = array.astype(jnp.result_type(float))
-    if is_concrete(array) and not bool(jnp.isfinite(array).all()):
-        bad = int(array.size - jnp.isfinite(array).sum())
-        raise ValueError(f"`{name}` must be finite, got {bad} NaN or infinite of {array.size} values.")
-    return array
+    return jnp.asarray(array)

@@ -40,7 +40,8 @@ class ConstantRidge(AbstractRidge):
 
     def __init__(self, constant: float | Float[ArrayLike, ""]):
         self.constant = checks.real_array("constant", constant)
-        if self.constant.ndim or (checks.is_concrete(self.constant) and self.constant < 0):
+        value = checks.concrete(self.constant)
+        if self.constant.ndim or (value is not None and value < 0):
             raise ValueError(f"`constant` must be one number and not negative, got {constant!r}.")
 
     @classmethod
@@ -100,8 +101,9 @@ def oracle_weights(stats: GramStatistics, noise_std: ArrayLike) -> Float[Array, 
         noise_std: The true σ, one for all contexts or one for each.
     """
     noise_std = checks.real_array("noise_std", noise_std)
-    if checks.is_concrete(noise_std) and bool((noise_std < 0).any()):
-        raise ValueError(f"`noise_std` must not be negative, got {float(noise_std.min())}.")
+    values = checks.concrete(noise_std)
+    if values is not None and (values < 0).any():
+        raise ValueError(f"`noise_std` must not be negative, got {values.min()}.")
     if noise_std.ndim and noise_std.shape != stats.count.shape:
         raise ValueError(f"`noise_std` must be one number or of shape {stats.count.shape}, got {noise_std.shape}.")
     noise_std = jnp.broadcast_to(noise_std, stats.count.shape)
