@@ -155,18 +155,15 @@ ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q,
   return ffi::Error::Success();
 }
 
-template <ffi::DataType D, class T>
-ffi::Error full_reverse(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
-                        ffi::Buffer<D> slope, ffi::ResultBuffer<D> p_slope, ffi::ResultBuffer<D> q_slope) {
-  const Sizes s = sizes_of(p, gram, true);
+// Slopes in p and q: work(set, first sequence, how many, p slope, q slope, scratch) gives those of a chunk.
+template <class T, class P, class Work>
+void sum_of_chunks(ffi::ThreadPool& pool, const Sizes& s, P& p_slope, P& q_slope, const Work& work) {
   const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
   std::vector<T> parts(2 * s.sets * s.chunks * entries);
   share_chunks(pool, s, [&](std::int64_t set, std::int64_t chunk, std::int64_t first, std::int64_t count) {
     T* part = parts.data() + 2 * (set * s.chunks + chunk) * entries;
-    kernel<T>().full_reverse(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
-                             q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
-                             slope.typed_data() + (set * s.batch + first) * (s.size - 1), part, part + entries,
-                             scratch(sizeof(T) * kernel<T>().full_scratch(s.layers, s.heads, s.size)));
+    work(set, first, count, part, part + entries,
+         scratch(sizeof(T) * kernel<T>().full_scratch(s.layers, s.heads, s.size)));
   });
   std::fill_n(p_slope->typed_data(), s.sets * entries, T(0));
   std::fill_n(q_slope->typed_data(), s.sets * entries, T(0));
@@ -178,6 +175,43 @@ ffi::Error full_reverse(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q
         q_slope->typed_data()[set * entries + i] += part[entries + i];
       }
     }
+}
+
+template <ffi::DataType D, class T>
+ffi::Error full_reverse(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
+                        ffi::Buffer<D> slope, ffi::ResultBuffer<D> p_slope, ffi::ResultBuffer<D> q_slope) {
+  const Sizes s = sizes_of(p, gram, true);
+  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
+  sum_of_chunks<T>(pool, s, p_slope, q_slope,
+                   [&](std::int64_t set, std::int64_t first, std::int64_t count, T* p_part, T* q_part, void* memory) {
+                     kernel<T>().full_reverse(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
+                                              q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
+                                              slope.typed_data() + (set * s.batch + first) * (s.size - 1), p_part,
+                                              q_part, memory);
+                   });
+  return ffi::Error::Success();
+}
+
+// Targets are shared by the sets where the Gram matrices are.
+template <class T, class Target>
+const T* targets_of(const Target& target, const Sizes& s, std::int64_t set, std::int64_t first) {
+  const std::int64_t offset = target.dimensions()[0] == 1 ? first : set * s.batch + first;
+  return target.typed_data() + offset * (s.size - 1);
+}
+
+template <ffi::DataType D, class T>
+ffi::Error full_descent(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
+                        ffi::Buffer<D> target, ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses,
+                        ffi::ResultBuffer<D> p_slope, ffi::ResultBuffer<D> q_slope) {
+  const Sizes s = sizes_of(p, gram, true);
+  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
+  sum_of_chunks<T>(pool, s, p_slope, q_slope,
+                   [&](std::int64_t set, std::int64_t first, std::int64_t count, T* p_part, T* q_part, void* memory) {
+                     kernel<T>().full_descent(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
+                                              q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
+                                              targets_of<T>(target, s, set, first), clip.typed_data()[set],
+                                              losses->typed_data() + set * s.batch + first, p_part, q_part, memory);
+                   });
   return ffi::Error::Success();
 }
 
@@ -208,6 +242,20 @@ ffi::Error diagonal_reverse(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buf
   return ffi::Error::Success();
 }
 
+template <ffi::DataType D, class T>
+ffi::Error diagonal_descent(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buffer<D> gram, ffi::Buffer<D> target,
+                            ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> omega_slope) {
+  const Sizes s = sizes_of(omega, gram, false);
+  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
+    kernel<T>().diagonal_descent(s.layers, s.size, count, omega.typed_data() + set * 4 * s.layers,
+                                 grams_of<T>(gram, s, set, first), targets_of<T>(target, s, set, first),
+                                 clip.typed_data()[set], losses->typed_data() + set * s.batch + first,
+                                 omega_slope->typed_data() + (set * s.batch + first) * 4 * s.layers,
+                                 scratch(sizeof(T) * kernel<T>().diagonal_scratch(s.layers, s.size)));
+  });
+  return ffi::Error::Success();
+}
+
 }  // namespace
 
 extern "C" const char* lintra_isa() {
@@ -231,7 +279,11 @@ extern "C" const char* lintra_isa() {
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_forward_##bits, (diagonal_forward<ffi::D, T>),                        \
                                 BIND ARG(D) ARG(D) RET(D));                                                           \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_reverse_##bits, (diagonal_reverse<ffi::D, T>),                        \
-                                BIND ARG(D) ARG(D) ARG(D) RET(D));
+                                BIND ARG(D) ARG(D) ARG(D) RET(D));                                                    \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_descent_##bits, (full_descent<ffi::D, T>),                                \
+                                BIND ARG(D) ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D) RET(D));                        \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_descent_##bits, (diagonal_descent<ffi::D, T>),                        \
+                                BIND ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D));
 
 LINTRA_DOORS(F32, float, f32)
 LINTRA_DOORS(F64, double, f64)

@@ -18,6 +18,10 @@ struct Kernel {
   // slopes in p and q, summed over the chunk
   void (*full_reverse)(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
                        const T* weights_slope, T* p_slope, T* q_slope, void* scratch);
+  // losses |w - target|^2 / 2 and the slopes of their sum, in one pass; where `clip` is positive, the slope of a
+  // loss in w is shortened to at most that length
+  void (*full_descent)(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
+                       const T* target, T clip, T* losses, T* p_slope, T* q_slope, void* scratch);
   // C after every layer
   void (*full_states)(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
                       T* states, void* scratch);
@@ -26,4 +30,7 @@ struct Kernel {
   // slopes in the four numbers of every layer, for each sequence
   void (*diagonal_reverse)(int layers, int size, std::int64_t count, const T* omega, const T* gram,
                            const T* weights_slope, T* omega_slope, void* scratch);
+  // losses and slopes in one pass, for each sequence
+  void (*diagonal_descent)(int layers, int size, std::int64_t count, const T* omega, const T* gram, const T* target,
+                           T clip, T* losses, T* omega_slope, void* scratch);
 };

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lintra import native
+from lintra.objective import diagonal_distance, full_distance
 from lintra.recursion import diagonal_recursion, recursion, recursion_states
 
 BATCH = 37  # not a whole number of vectors
@@ -128,6 +129,52 @@ def test_it_works_inside_scan_and_with_leading_axes():
     assert not np.array_equal(final, p)
 
 
+@pytest.mark.parametrize("clip", [None, 0.5])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_distances_and_their_clipped_slopes_in_one_pass(dtype, clip):
+    p, q, omega, gram, target = _inputs(11, 4, 1, dtype)
+
+    def full(way, p, q):
+        return full_distance(p, q, gram, target, clip=clip, native=way)
+
+    def diagonal(way, omega):
+        return diagonal_distance(omega, gram, target, clip=clip, native=way)
+
+    for function, arguments in ((full, (p, q)), (diagonal, (omega,))):
+        numbers = tuple(range(len(arguments)))
+        fast, slow = (
+            jax.jit(jax.value_and_grad(partial(function, way), argnums=numbers))(*arguments)
+            for way in (True, False)
+        )
+        assert all(_close(a, b, dtype) for a, b in zip(jax.tree.leaves(fast), jax.tree.leaves(slow), strict=True))
+        assert _close(function(True, *arguments), function(False, *arguments), dtype)
+    weights = recursion(p, q, gram, native=False)
+    assert _close(full(True, p, q), jnp.mean(jnp.sum((weights - target) ** 2, -1)) / 2, dtype)
+    lengths = jnp.linalg.norm(weights - target, axis=-1)
+    assert (lengths > 0.5).any()
+
+
+def test_clipping_is_of_the_slope_in_the_weights():
+    p, q, _, gram, target = _inputs(5, 3, 1, jnp.float64)
+    weights, pull_back = jax.vjp(lambda p: recursion(p, q, gram, native=False), p)
+    difference = weights - target
+    length = jnp.linalg.norm(difference, axis=-1, keepdims=True)
+    expected = pull_back(difference * jnp.minimum(1, 0.3 / length) / BATCH)[0]
+    assert _close(jax.grad(lambda p: full_distance(p, q, gram, target, clip=0.3))(p), expected, jnp.float64)
+
+
+def test_distances_of_several_models_on_shared_data():
+    p, q, omega, gram, target = _inputs(5, 3, 1, jnp.float64)
+    factors = jnp.asarray([0.5, 1.0, 1.5])
+    for way in (True, False):
+        fulls = jax.vmap(jax.grad(lambda f: full_distance(f * p, q, gram, target, native=way)))(factors)  # noqa: B023
+        singles = [jax.grad(lambda f: full_distance(f * p, q, gram, target))(f) for f in factors]
+        assert _close(fulls, jnp.stack(singles), jnp.float64)
+    diagonals = jax.vmap(jax.grad(lambda f: diagonal_distance(f * omega, gram, target)))(factors)
+    singles = [jax.grad(lambda f: diagonal_distance(f * omega, gram, target, native=False))(f) for f in factors]
+    assert _close(diagonals, jnp.stack(singles), jnp.float64)
+
+
 def test_overflow_in_one_sequence_stays_in_its_lane():
     p, q, _, gram, _ = _inputs(5, 4, 1, jnp.float32)
     wild = gram.at[3].multiply(1e30)
@@ -142,6 +189,7 @@ import sys
 import jax, jax.numpy as jnp, numpy as np
 import lintra
 from lintra import native
+from lintra.objective import diagonal_distance, full_distance
 from lintra.recursion import diagonal_recursion, recursion
 rng = np.random.default_rng(0)
 p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))

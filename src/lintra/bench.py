@@ -7,12 +7,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, PyTree
 
 from lintra import tokens
 from lintra.baselines import oracle_weights
-from lintra.models import Full
-from lintra.objective import half_square
+from lintra.models import FAMILIES, Full, GDPlusPlus
+from lintra.objective import diagonal_distance, full_distance, half_square, spectral_loss
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
 
@@ -48,6 +48,65 @@ def evaluation_case() -> Sides:
     return partial(jax.jit(ours), x, y), partial(jax.jit(reference), x, y)
 
 
+def gradient_case(family: str, num_layers: int, fresh: bool = False) -> Sides:
+    """Loss and slope of one training step, batch 2,048, float32: ours, and tokens the way the field writes it.
+
+    For GD++ ours needs the eigenvalues of Σ alone. With `fresh` both sides draw their sequences at every step.
+    """
+    problem, key, batch = NoisyRegression(), jax.random.key(0), 2048
+    model = FAMILIES[family].random(num_layers, key=key)
+    model = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), model)
+    P, Q = (jnp.asarray(matrix[:, 0]) for matrix in model.matrices())
+
+    def statistics(key: Array) -> tuple[Array, Array]:
+        stats, truth = sample_statistics(problem, key, (batch,), jnp.float32)
+        return stats.gram / problem.context, truth.weights
+
+    def ours(model: PyTree, gram: Array, target: Array) -> Array:
+        if isinstance(model, Full):
+            return full_distance(model.p, model.q, gram, target)
+        return diagonal_distance(model.omega, gram, target)
+
+    def spectral(model: GDPlusPlus, eigenvalues: Array) -> Array:
+        noise_var = problem.noise.second_moment
+        return spectral_loss(model.response(eigenvalues)[-1], eigenvalues, noise_var).mean()
+
+    def examples(key: Array) -> tuple[Array, Array]:
+        x, y, truth = sample_data(problem, key, (batch,), jnp.float32)
+        query = jax.random.normal(key, (batch, 1, problem.dim), jnp.float32)
+        context = jnp.concatenate([x, y[..., None]], axis=-1)
+        token = jnp.concatenate([query, jnp.zeros((batch, 1, 1), jnp.float32)], axis=-1)
+        return jnp.concatenate([context, token], axis=1), jnp.sum(truth.weights * query[:, 0], axis=-1)
+
+    def reference(matrices: tuple[Array, Array], tokens: Array, label: Array) -> Array:
+        for p, q in zip(*matrices, strict=True):
+            context = tokens[:, :-1]
+            scores = (tokens @ q.T) @ jnp.swapaxes(context, -1, -2)
+            tokens = tokens + scores @ context @ p.T
+        return 0.5 * jnp.mean((-tokens[:, -1, -1] - label) ** 2)
+
+    slope, reference_slope = jax.value_and_grad(ours), jax.value_and_grad(reference)
+    if fresh:
+        step = jax.jit(lambda model, key: slope(model, *statistics(key)))
+        reference_step = jax.jit(lambda matrices, key: reference_slope(matrices, *examples(key)))
+        return partial(step, model, key), partial(reference_step, (P, Q), key)
+    reference_side = partial(jax.jit(reference_slope), (P, Q), *jax.jit(examples)(key))
+    if isinstance(model, GDPlusPlus):
+        eigenvalues = jnp.linalg.eigvalsh(jax.jit(statistics)(key)[0][:, :-1, :-1]) * problem.context
+        return partial(jax.jit(jax.value_and_grad(spectral)), model, eigenvalues), reference_side
+    return partial(jax.jit(slope), model, *jax.jit(statistics)(key)), reference_side
+
+
+def sgemm_case() -> Sides:
+    """The arithmetic rate of the FULL kernel, 7 layers, against a product of two large matrices.
+
+    Times are scaled to 11 products of (d+1)³ multiply-adds a layer, so that the ratio is a ratio of rates.
+    """
+    ours, _ = gradient_case("full", 7)
+    matrix = jax.random.normal(jax.random.key(0), (592, 592), jnp.float32)  # 592³ = 11 · 11³ · 7 · 2048 / 1.01
+    return ours, partial(jax.jit(lambda matrix: matrix @ matrix), matrix)
+
+
 def sampling_case() -> Sides:
     """Draw the statistics of 8,192 sequences with a million examples each, and with twenty."""
     key = jax.random.key(0)
@@ -61,10 +120,17 @@ def sampling_case() -> Sides:
 CASES: dict[str, Callable[[], Sides]] = {
     "evaluate-full-7": evaluation_case,
     "sample-1000000": sampling_case,
+    "full-4": partial(gradient_case, "full", 4),
+    "full-7": partial(gradient_case, "full", 7),
+    "diag-7": partial(gradient_case, "diag", 7),
+    "gd++-7": partial(gradient_case, "gd++", 7),
+    "full-7-fresh": partial(gradient_case, "full", 7, fresh=True),
+    "diag-7-fresh": partial(gradient_case, "diag", 7, fresh=True),
+    "full-7-sgemm": sgemm_case,
 }
 
 
-def run(name: str, repetitions: int = 7) -> dict[str, Any]:
+def run(name: str, repetitions: int = 15) -> dict[str, Any]:
     """Time one case: the median CPU time of each side, alternating, after a first run of both."""
     if name not in CASES:
         raise ValueError(f"`case` must be one of {', '.join(CASES)}, got {name!r}.")
@@ -74,6 +140,7 @@ def run(name: str, repetitions: int = 7) -> dict[str, Any]:
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(repetitions):
         for side, record in zip(sides, times, strict=True):
+            time.sleep(0.02)  # the other side's memory is given back after its result is there
             start = time.process_time()
             jax.block_until_ready(side())
             record.append(1e3 * (time.process_time() - start))

@@ -17,7 +17,15 @@ from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
 _LIBRARY = Path(__file__).with_name("_native.so")
-_HANDLERS = ("full_forward", "full_states", "full_reverse", "diagonal_forward", "diagonal_reverse")
+_HANDLERS = (
+    "full_forward",
+    "full_states",
+    "full_reverse",
+    "full_descent",
+    "diagonal_forward",
+    "diagonal_reverse",
+    "diagonal_descent",
+)
 _BITS = {"float32": "f32", "float64": "f64"}
 
 
@@ -60,8 +68,8 @@ def _call(name: str, shapes: tuple[tuple[int, ...], ...], *arrays: Array) -> tup
     return tuple(jax.ffi.ffi_call(f"lintra_{name}_{_BITS[dtype.name]}", results)(*arrays))
 
 
-def _fold(function: Callable[..., tuple[Array, ...]], gram_index: int) -> Callable[..., tuple[Array, ...]]:
-    """Let `vmap` turn its axis into more sets. A Gram matrix shared by all sets stays shared."""
+def _fold(function: Callable[..., tuple[Array, ...]], data: set[int]) -> Callable[..., tuple[Array, ...]]:
+    """Let `vmap` turn its axis into more sets. Data that all sets share, at the given places, stays shared."""
     batched = custom_vmap(function)
 
     @batched.def_vmap
@@ -69,14 +77,14 @@ def _fold(function: Callable[..., tuple[Array, ...]], gram_index: int) -> Callab
         pairs = list(zip(arrays, in_batched, strict=True))
         sets = max(array.shape[1] if is_batched else array.shape[0] for array, is_batched in pairs)
 
-        def fold(array: Array, is_batched: bool, is_gram: bool) -> Array:
-            if is_gram and not is_batched and array.shape[0] == 1:
+        def fold(array: Array, is_batched: bool, is_data: bool) -> Array:
+            if is_data and not is_batched and array.shape[0] == 1:
                 return array
             rest = array.shape[2:] if is_batched else array.shape[1:]
             array = array if is_batched else array[None]
             return jnp.broadcast_to(array, (axis_size, sets, *rest)).reshape(axis_size * sets, *rest)
 
-        results = batched(*(fold(*pair, index == gram_index) for index, pair in enumerate(pairs)))
+        results = batched(*(fold(*pair, index in data) for index, pair in enumerate(pairs)))
         results = tuple(result.reshape(axis_size, sets, *result.shape[1:]) for result in results)
         return results, tuple(True for _ in results)
 
@@ -103,8 +111,19 @@ def _diagonal_reverse(omega: Array, gram: Array, slope: Array) -> tuple[Array, .
     return _call("diagonal_reverse", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, slope)
 
 
-full_forward = _fold(_full_forward, gram_index=2)
-full_states = _fold(_full_states, gram_index=2)
-full_reverse = _fold(_full_reverse, gram_index=2)
-diagonal_forward = _fold(_diagonal_forward, gram_index=1)
-diagonal_reverse = _fold(_diagonal_reverse, gram_index=1)
+def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+    return _call("full_descent", ((p.shape[0], gram.shape[1]), p.shape, q.shape), p, q, gram, target, clip)
+
+
+def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+    losses, slopes = (omega.shape[0], gram.shape[1]), (omega.shape[0], gram.shape[1], *omega.shape[1:])
+    return _call("diagonal_descent", (losses, slopes), omega, gram, target, clip)
+
+
+full_forward = _fold(_full_forward, data={2})
+full_states = _fold(_full_states, data={2})
+full_reverse = _fold(_full_reverse, data={2})
+full_descent = _fold(_full_descent, data={2, 3})
+diagonal_forward = _fold(_diagonal_forward, data={1})
+diagonal_reverse = _fold(_diagonal_reverse, data={1})
+diagonal_descent = _fold(_diagonal_descent, data={1, 2})

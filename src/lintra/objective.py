@@ -1,7 +1,20 @@
-"""Losses, exact in the query: with `x_query ~ N(0, Λ)` the mean of `½ ⟨Δ, x⟩²` is `½ ΔᵀΛΔ`."""
+"""Losses, exact in the query: with `x_query ~ N(0, Λ)` the mean of `½ ⟨Δ, x⟩²` is `½ ΔᵀΛΔ`.
 
+The distances are what training lowers: the mean over sequences of `½‖w − target‖²`. Their slope can be
+clipped per sequence, that is, `∂loss/∂w` of each sequence is shortened to at most `clip` before it goes back
+through the layers, so that a sequence on which a deep model explodes cannot own a step. Data is not
+differentiated.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from lintra import native as kernel
+from lintra.recursion import diagonal_recursion, recursion
 
 
 def half_square(
@@ -15,3 +28,88 @@ def half_square(
     if covariance is None:
         return 0.5 * jnp.sum(difference**2, axis=-1)
     return 0.5 * jnp.einsum("...i,ij,...j->...", difference, covariance, difference)
+
+
+def full_distance(
+    p: Float[Array, "layers heads e e"],
+    q: Float[Array, "layers heads e e"],
+    gram: Float[Array, "b e e"],
+    target: Float[Array, "b d"],
+    *,
+    clip: float | None = None,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """Mean distance to the target for FULL; the kernel makes it and its slope in one pass."""
+    if native and kernel.covers(gram):
+        return _full(p, q, gram, target, _limit(clip, gram))
+    return _plain_distance(partial(recursion, p, q, native=False), gram, target, clip)
+
+
+def diagonal_distance(
+    omega: Float[Array, "layers 2 2"],
+    gram: Float[Array, "b e e"],
+    target: Float[Array, "b d"],
+    *,
+    clip: float | None = None,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """Mean distance to the target for DIAG and GD++, from the ω of every layer."""
+    if native and kernel.covers(gram):
+        return _diagonal(omega, gram, target, _limit(clip, gram))
+    return _plain_distance(partial(diagonal_recursion, omega, native=False), gram, target, clip)
+
+
+def spectral_loss(
+    response: Float[Array, "*batch d"], eigenvalues: Float[Array, "*batch d"], noise_var: float | Float[Array, ""]
+) -> Float[Array, "*batch"]:
+    """Loss of `w = f(Σ) α` given Σ's eigenvalues, exact in weights and noise: `½ Σ (1 − s f)² + E[σ²] s f²`."""
+    return 0.5 * jnp.sum((1 - eigenvalues * response) ** 2 + noise_var * eigenvalues * response**2, axis=-1)
+
+
+def _limit(clip: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:
+    """The clip as the kernel takes it, where zero stands for none."""
+    return jnp.asarray(0.0 if clip is None else clip, gram.dtype)
+
+
+def _plain_distance(
+    weigh: Callable[[Array], Float[Array, "b d"]],
+    gram: Float[Array, "b e e"],
+    target: Float[Array, "b d"],
+    clip: float | None,
+) -> Float[Array, ""]:
+    weights = weigh(jax.lax.stop_gradient(gram))
+    difference = jax.lax.stop_gradient(weights - target)
+    slope = difference
+    if clip is not None:
+        length = jnp.sqrt(jnp.sum(difference**2, axis=-1, keepdims=True))
+        slope = slope * jnp.minimum(1, clip / jnp.maximum(length, jnp.finfo(length.dtype).tiny))
+    pull = jnp.sum(slope * weights, axis=-1)  # its slope in w is `slope`, and its value is taken out again
+    return jnp.mean(half_square(difference) + pull - jax.lax.stop_gradient(pull))
+
+
+@jax.custom_vjp
+def _full(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+    return half_square(recursion(p, q, gram) - target).mean()
+
+
+def _full_forward(
+    p: Array, q: Array, gram: Array, target: Array, clip: Array
+) -> tuple[Array, tuple[Array, Array]]:
+    losses, p_slope, q_slope = kernel.full_descent(p[None], q[None], gram[None], target[None], clip[None])
+    return losses[0].mean(), (p_slope[0] / len(gram), q_slope[0] / len(gram))
+
+
+_full.defvjp(_full_forward, lambda slopes, scale: (scale * slopes[0], scale * slopes[1], None, None, None))
+
+
+@jax.custom_vjp
+def _diagonal(omega: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+    return half_square(diagonal_recursion(omega, gram) - target).mean()
+
+
+def _diagonal_forward(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, Array]:
+    losses, slopes = kernel.diagonal_descent(omega[None], gram[None], target[None], clip[None])
+    return losses[0].mean(), slopes[0].mean(axis=0)
+
+
+_diagonal.defvjp(_diagonal_forward, lambda slope, scale: (scale * slope, None, None, None))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
@@ -81,17 +80,14 @@ class GDPlusPlus(AbstractModel):
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""
-
-        def layer(state: tuple[Array, Array, Array], omega: Float[Array, "2"]) -> tuple[tuple, Array]:
-            m, f, rho = state  # M, the response and the residual 1 − s f in Σ's eigenbasis
-            z = m**2 * scaled
-            state = (m * (1 + omega[0] * z), f - omega[1] * m**2 * rho, rho * (1 + omega[1] * z))
-            return state, state[1]
-
         scaled = eigenvalues / self.context
-        ones = jnp.ones_like(scaled)
-        responses = jax.lax.scan(layer, (ones, jnp.zeros_like(scaled), ones), self.rates.sum(axis=1))[1]
-        return responses / self.context
+        m, f, rho = jnp.ones_like(scaled), jnp.zeros_like(scaled), jnp.ones_like(scaled)
+        responses = []
+        for precondition, step in self.rates.sum(axis=1):  # m is M, and rho is 1 − s f, in Σ's eigenbasis
+            z = m**2 * scaled
+            m, f, rho = m * (1 + precondition * z), f - step * m**2 * rho, rho * (1 + step * z)
+            responses.append(f)
+        return jnp.stack(responses) / self.context
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, computed in Σ's eigenbasis."""
