@@ -11,6 +11,7 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, ArrayLike, Float, Int, Key
 
 from lintra import checks
+from lintra.chi import chi_from_normal
 from lintra.problem import NoisyRegression
 
 
@@ -170,15 +171,18 @@ def _bartlett(problem: NoisyRegression, truth: Truth, key: Key[Array, ""]) -> Fl
     With ξ the noise, `Xᵀξ ~ A z` and `‖ξ‖² ~ ‖z‖² + χ²(n−d)`, so the last row is `(Aᵀw + σz, σχ)`.
     """
     n, d, shape, dtype = problem.context, problem.dim, truth.noise_std.shape, truth.weights.dtype
-    normal_key, chi_key = jax.random.split(key)
-    normals = jax.random.normal(normal_key, (*shape, d + 1, d), dtype)
-    freedom = jnp.asarray([n - i for i in range(d)] + [max(n - d, 1)], dtype)
-    chi = jnp.sqrt(jax.random.chisquare(chi_key, freedom, (*shape, d + 1), dtype))
-    root = jnp.tril(normals[..., :d, :], -1) + chi[..., :d, None] * jnp.eye(d, dtype=dtype)
+    below = d * (d - 1) // 2
+    normals = jax.random.normal(key, (*shape, below + 2 * d + 1), dtype)
+    noise, for_chi = normals[..., below : below + d], normals[..., below + d :]
+    chi = chi_from_normal(for_chi, (*(n - i for i in range(d)), max(n - d, 1)))
+    place = np.zeros((d, d), dtype=int)
+    place[np.tril_indices(d, -1)] = np.arange(below)
+    lower = normals[..., place] * np.tri(d, k=-1).astype(dtype)
+    root = lower + chi[..., :d, None] * jnp.eye(d, dtype=dtype)
     if not problem.is_isotropic:
         root = problem.covariance_root().astype(dtype) @ root
     noise_std = truth.noise_std[..., None]
-    labels = jnp.einsum("...ij,...i->...j", root, truth.weights) + noise_std * normals[..., d, :]
+    labels = jnp.einsum("...ij,...i->...j", root, truth.weights) + noise_std * noise
     rest = noise_std * chi[..., d:] * float(n > d)
     inputs = jnp.concatenate([root, jnp.zeros_like(root[..., :1])], axis=-1)
     return jnp.concatenate([inputs, jnp.concatenate([labels, rest], axis=-1)[..., None, :]], axis=-2)
