@@ -39,7 +39,7 @@ def _library() -> ctypes.CDLL | None:
     except OSError as error:
         warnings.warn(
             f"lintra's native kernel is not there ({error}); plain JAX is used, which gives the same numbers "
-            "about ten times slower. Install lintra where there is a C++ compiler to have it built.",
+            "more slowly. Install lintra where there is a C++ compiler to have it built.",
             stacklevel=2,
         )
         return None
