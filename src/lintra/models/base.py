@@ -103,6 +103,12 @@ class AbstractModel(AbstractLayered):
         """The implicit weights after the last layer, for Gram matrices already divided by `context`."""
 
     @abc.abstractmethod
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²` for Gram matrices already divided by `context`, fast to differentiate."""
+
+    @abc.abstractmethod
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer, for Gram matrices already divided by `context`."""
 

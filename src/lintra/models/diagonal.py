@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
 from lintra.models.full import Full
+from lintra.objective import diagonal_distance
 from lintra.recursion import diagonal_recursion, diagonal_states
 
 
@@ -71,6 +72,12 @@ class Diagonal(AbstractModel):
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
+
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return diagonal_distance(self.omega, gram, target, clip=clip)
 
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""

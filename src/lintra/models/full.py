@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
+from lintra.objective import full_distance
 from lintra.recursion import recursion, recursion_states
 
 
@@ -90,6 +91,12 @@ class Full(AbstractModel):
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return recursion(self.p, self.q, gram)
+
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return full_distance(self.p, self.q, gram, target, clip=clip)
 
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""

@@ -12,6 +12,7 @@ from lintra import checks
 from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
+from lintra.objective import diagonal_distance
 from lintra.recursion import diagonal_recursion, diagonal_states
 from lintra.statistics import GramStatistics
 
@@ -73,6 +74,12 @@ class GDPlusPlus(AbstractModel):
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
+
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return diagonal_distance(self.omega, gram, target, clip=clip)
 
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""

@@ -1,0 +1,86 @@
+"""What a model learns from: Gram matrices on its own scale, and the weights it should come close to.
+
+Three objectives have the same minimiser, since given the context all three targets have the same mean:
+
+- `query`: the paper's Eqs. (6) and (7), the squared error at one sampled query;
+- `truth`: the same with the query averaged out, `½‖w − w_τ‖²`;
+- `bayes`: the distance to the Bayes predictor, `½‖w − w_B‖²`, which has the least noise.
+"""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Key
+
+from lintra.baselines import Bayes
+from lintra.models import AbstractModel
+from lintra.objective import probed_distance
+from lintra.problem import NoisyRegression
+from lintra.statistics import sample_statistics
+
+OBJECTIVES = ("query", "truth", "bayes")
+_BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
+
+
+class Lesson(eqx.Module):
+    """Sequences to learn from.
+
+    Attributes:
+        gram: Gram matrices divided by the context length.
+        target: The weights to come close to.
+        probe: Directions in which closeness counts, see `probed_distance`; nothing means in all alike.
+    """
+
+    gram: Float[Array, "*batch e e"]
+    target: Float[Array, "*batch d"]
+    probe: Float[Array, "*batch k d"] | None
+
+    def pick(self, indices: Array) -> "Lesson":
+        """The sequences with these indices."""
+        return jax.tree.map(lambda leaf: leaf[indices], self)
+
+
+def loss(model: AbstractModel, lesson: Lesson, *, clip: float | None = None) -> Float[Array, ""]:
+    """Mean loss of a model on a batch of sequences, in their precision, with the slope clipped per sequence."""
+    model = jax.tree.map(lambda leaf: leaf.astype(lesson.gram.dtype), model)
+    if lesson.probe is None:
+        return model.distance(lesson.gram, lesson.target, clip=clip)
+    return probed_distance(model.final(lesson.gram), lesson.target, lesson.probe, clip=clip)
+
+
+@partial(jax.jit, static_argnames=("objective", "size", "dtype"))
+def sample_lesson(
+    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw fresh sequences for an objective.
+
+    >>> lesson = sample_lesson(NoisyRegression(), jax.random.key(0), objective="truth", size=5)
+    >>> lesson.target.shape
+    (5, 10)
+    """
+    sequence_key, query_key = jax.random.split(key)
+    stats, truth = sample_statistics(problem, sequence_key, (size,), dtype)
+    target = Bayes(problem.noise).weights(stats) if objective == "bayes" else truth.weights
+    root = problem.covariance_root().astype(dtype)
+    probe = None
+    if objective == "query":
+        probe = (jax.random.normal(query_key, (size, problem.dim), dtype) @ root.T)[:, None, :]
+    elif not problem.is_isotropic:
+        probe = jnp.broadcast_to(root.T, (size, problem.dim, problem.dim))
+    return Lesson(stats.gram / problem.context, target, probe)
+
+
+def sample_pool(
+    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw many sequences that will be used again and again; targets are computed in 64 bits."""
+
+    def block(key: Key[Array, ""]) -> Lesson:
+        lesson = sample_lesson(problem, key, objective=objective, size=min(_BLOCK, size))
+        return jax.tree.map(lambda leaf: leaf.astype(dtype), lesson)
+
+    blocks = [block(key) for key in jax.random.split(key, -(-size // _BLOCK))]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:size], *blocks)
