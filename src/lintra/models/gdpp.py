@@ -87,14 +87,21 @@ class GDPlusPlus(AbstractModel):
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""
+        return self.response_and_remainder(eigenvalues)[0]
+
+    def response_and_remainder(
+        self, eigenvalues: Float[Array, "*k"]
+    ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
+        """The same with `1 − s f`, which is known to its last digit even where it is tiny."""
         scaled = eigenvalues / self.context
         m, f, rho = jnp.ones_like(scaled), jnp.zeros_like(scaled), jnp.ones_like(scaled)
-        responses = []
+        responses, remainders = [], []
         for precondition, step in self.rates.sum(axis=1):  # m is M, and rho is 1 − s f, in Σ's eigenbasis
             z = m**2 * scaled
             m, f, rho = m * (1 + precondition * z), f - step * m**2 * rho, rho * (1 + step * z)
             responses.append(f)
-        return jnp.stack(responses) / self.context
+            remainders.append(rho)
+        return jnp.stack(responses) / self.context, jnp.stack(remainders)
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, computed in Σ's eigenbasis."""

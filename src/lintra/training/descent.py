@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Key, PyTree
 from lintra.models import AbstractModel
 from lintra.problem import NoisyRegression
 from lintra.training.held_out import HeldOut, sample_held_out
-from lintra.training.lessons import Lesson, loss, sample_lesson, sample_pool
+from lintra.training.lessons import Lesson, cast, loss, sample_lesson, sample_pool
 from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError
 
 _RECOVERY = 2 ** (1 / 1000)  # a halved rate is back after this many good steps
@@ -78,7 +78,7 @@ class Descent(AbstractStage):
     def start(self, models: Models) -> State:
         """Adam at rest, for every start."""
         stacked = self.starts(models, jax.random.fold_in(self.key, 0))
-        stacked = jax.tree.map(lambda leaf: leaf.astype(self.dtype), stacked)
+        stacked = cast(stacked, self.dtype)
         count = jax.tree.leaves(stacked)[0].shape[0]
         return {
             "step": jnp.asarray(0),

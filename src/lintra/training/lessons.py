@@ -7,7 +7,9 @@ Three objectives have the same minimiser, since given the context all three targ
 - `bayes`: the distance to the Bayes predictor, `½‖w − w_B‖²`, which has the least noise.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -15,7 +17,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Key
 
-from lintra.baselines import Bayes
+from lintra.baselines import Bayes, oracle_weights
 from lintra.models import AbstractModel
 from lintra.objective import probed_distance
 from lintra.problem import NoisyRegression
@@ -23,6 +25,8 @@ from lintra.statistics import sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
 _BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
+
+Tree = TypeVar("Tree")
 
 
 class Lesson(eqx.Module):
@@ -45,7 +49,7 @@ class Lesson(eqx.Module):
 
 def loss(model: AbstractModel, lesson: Lesson, *, clip: float | None = None) -> Float[Array, ""]:
     """Mean loss of a model on a batch of sequences, in their precision, with the slope clipped per sequence."""
-    model = jax.tree.map(lambda leaf: leaf.astype(lesson.gram.dtype), model)
+    model = cast(model, lesson.gram.dtype)
     if lesson.probe is None:
         return model.distance(lesson.gram, lesson.target, clip=clip)
     return probed_distance(model.final(lesson.gram), lesson.target, lesson.probe, clip=clip)
@@ -79,8 +83,32 @@ def sample_pool(
     """Draw many sequences that will be used again and again; targets are computed in 64 bits."""
 
     def block(key: Key[Array, ""]) -> Lesson:
-        lesson = sample_lesson(problem, key, objective=objective, size=min(_BLOCK, size))
-        return jax.tree.map(lambda leaf: leaf.astype(dtype), lesson)
+        if objective == "bayes":
+            return cast(sample_with_bayes(problem, key)[0], dtype)
+        return cast(sample_lesson(problem, key, objective=objective, size=_BLOCK), dtype)
 
+    return in_blocks(block, key, size)
+
+
+@jax.jit
+def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Lesson, Float[Array, "b d"]]:
+    """Draw 8,192 sequences with the Bayes predictor's weights as targets, and the oracle's weights beside them.
+
+    One program serves pools and held-out sequences, since it takes long to compile.
+    """
+    stats, truth = sample_statistics(problem, key, (_BLOCK,))
+    target, probe = Bayes(problem.noise).weights(stats), None
+    if not problem.is_isotropic:
+        probe = jnp.broadcast_to(problem.covariance_root().T, (_BLOCK, problem.dim, problem.dim))
+    return Lesson(stats.gram / problem.context, target, probe), oracle_weights(stats, truth.noise_std)
+
+
+def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], size: int) -> Tree:
+    """Draw `size` sequences, a block of 8,192 at a time."""
     blocks = [block(key) for key in jax.random.split(key, -(-size // _BLOCK))]
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:size], *blocks)
+
+
+def cast(tree: Tree, dtype: DTypeLike) -> Tree:
+    """All arrays in another precision."""
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), tree)
