@@ -45,6 +45,7 @@ class AbstractModel(AbstractLayered):
     """
 
     family: ClassVar[str]
+    _scaled: ClassVar[str]  # the parameter that is n times what is printed
     context: eqx.AbstractVar[int]
     token_dim: eqx.AbstractVar[int]
 
@@ -92,6 +93,13 @@ class AbstractModel(AbstractLayered):
         return {
             field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
         }
+
+    def from_printed_scale(self, printed: Model) -> Model:
+        """The family's own numbers from numbers on the scale of P and Q as printed, where P is n times smaller.
+
+        Numbers are of the model's structure: parameters or steps of an optimiser.
+        """
+        return eqx.tree_at(lambda tree: getattr(tree, self._scaled), printed, replace_fn=lambda p: self.context * p)
 
     @classmethod
     @abc.abstractmethod

@@ -28,6 +28,7 @@ class Diagonal(AbstractModel):
     """
 
     family: ClassVar[str] = "diag"
+    _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads 2"]
     q: Float[Array, "layers heads 2"]
     context: int = eqx.field(static=True)

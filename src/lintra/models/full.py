@@ -30,6 +30,7 @@ class Full(AbstractModel):
     """
 
     family: ClassVar[str] = "full"
+    _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads e e"]
     q: Float[Array, "layers heads e e"]
     context: int = eqx.field(static=True)

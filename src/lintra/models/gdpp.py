@@ -29,6 +29,7 @@ class GDPlusPlus(AbstractModel):
     """
 
     family: ClassVar[str] = "gd++"
+    _scaled: ClassVar[str] = "rates"
     rates: Float[Array, "layers heads 2"]
     context: int = eqx.field(static=True)
     token_dim: int = eqx.field(static=True)

@@ -39,6 +39,8 @@ class Descent(AbstractStage):
         starts: Gives the models to start from, stacked, from what the stages before have found and a key.
         steps: Number of steps.
         learning_rate: The rate at the first step.
+        printed: Whether the rate is that of P and Q as printed, not of the family's own numbers, of which some
+            are n times as large.
         decay: `constant`, or `cosine` for a rate that falls to a hundredth.
         batch: Sequences in a step.
         objective: `query`, `truth` or `bayes`.
@@ -56,6 +58,7 @@ class Descent(AbstractStage):
     starts: Callable[[Models, Key[Array, ""]], AbstractModel] = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     learning_rate: float = eqx.field(static=True)
+    printed: bool = eqx.field(static=True, default=False)
     decay: str = eqx.field(static=True, default="cosine")
     batch: int = eqx.field(static=True, default=2048)
     objective: str = eqx.field(static=True, default="bayes")
@@ -147,6 +150,8 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
         good = finite & (length <= stage.spike * state["usual"])
         moves, adam = jax.vmap(optax.scale_by_adam().update)(slopes, state["adam"])
         rate = _schedule(stage, state["step"]) * state["rate"]
+        if stage.printed:
+            moves = state["models"].from_printed_scale(moves)
         moved = jax.tree.map(lambda at, move: at - _lift(rate, at) * move, state["models"], moves)
         first = jnp.isinf(state["usual"])
         usual = jnp.where(first, length, _MEMORY * state["usual"] + (1 - _MEMORY) * length)

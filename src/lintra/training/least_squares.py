@@ -85,27 +85,28 @@ class SpectralFit(AbstractFit):
 class SequenceFit(AbstractFit):
     """DIAG on sequences.
 
-    The curvature needs `Jᵀv` for directions v in the space of weights. One direction of random signs for
+    The curvature needs `Jᵀv` for directions v in the space of errors. One direction of random signs for
     every sequence gives `JᵀJ` on average, and over tens of thousands of sequences a few dozen numbers need
     no better: an iteration costs two reverse passes instead of d + 1.
 
     Attributes:
         lesson: Sequences, a multiple of 2,048 of them.
-        signs: A direction for every sequence.
+        signs: A direction for every sequence, in the space of its errors.
     """
 
     lesson: Lesson
-    signs: Float[Array, "b d"]
+    signs: Float[Array, "b k"]
 
     @classmethod
     def of(cls, lesson: Lesson, key: Key[Array, ""]) -> "SequenceFit":
         """The fit to these sequences."""
-        return cls(lesson, jax.random.rademacher(key, lesson.target.shape, lesson.target.dtype))
+        errors = jax.eval_shape(lesson.probed, lesson.target)
+        return cls(lesson, jax.random.rademacher(key, errors.shape, errors.dtype))
 
     def value(self, numbers: Numbers) -> Float[Array, ""]:
         """Mean distance to the targets."""
         lesson = self.lesson
-        return half_square(diagonal_recursion(_omega(numbers), lesson.gram) - lesson.target).mean()
+        return half_square(lesson.probed(diagonal_recursion(_omega(numbers), lesson.gram) - lesson.target)).mean()
 
     def normal(self, numbers: Numbers) -> tuple[Float[Array, "k k"], Float[Array, " k"]]:
         """Collected over blocks of sequences, first for the ω and then by the chain rule."""
@@ -115,8 +116,9 @@ class SequenceFit(AbstractFit):
         def collect(total: tuple[Array, Array], block: tuple[Lesson, Array]) -> tuple[tuple[Array, Array], None]:
             lesson, signs = block
             weights = diagonal_recursion(omega, lesson.gram)
-            along = diagonal_slopes(omega, lesson.gram, signs).reshape(_BLOCK, -1)
-            slope = diagonal_slopes(omega, lesson.gram, weights - lesson.target).sum(axis=0)
+            along = diagonal_slopes(omega, lesson.gram, lesson.unprobed(signs)).reshape(_BLOCK, -1)
+            errors = lesson.unprobed(lesson.probed(weights - lesson.target))
+            slope = diagonal_slopes(omega, lesson.gram, errors).sum(axis=0)
             return (total[0] + along.T @ along, total[1] + slope.reshape(-1)), None
 
         zeros = jnp.zeros((omega.size, omega.size)), jnp.zeros(omega.size)

@@ -42,6 +42,14 @@ class Lesson(eqx.Module):
     target: Float[Array, "*batch d"]
     probe: Float[Array, "*batch k d"] | None
 
+    def probed(self, difference: Float[Array, "b d"]) -> Float[Array, "b k"]:
+        """The errors that a difference of weights makes."""
+        return difference if self.probe is None else jnp.einsum("bkd,bd->bk", self.probe, difference)
+
+    def unprobed(self, errors: Float[Array, "b k"]) -> Float[Array, "b d"]:
+        """The transpose: from a slope in the errors to one in the weights."""
+        return errors if self.probe is None else jnp.einsum("bkd,bk->bd", self.probe, errors)
+
     def pick(self, indices: Array) -> "Lesson":
         """The sequences with these indices."""
         return jax.tree.map(lambda leaf: leaf[indices], self)

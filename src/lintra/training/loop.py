@@ -16,13 +16,14 @@ from lintra import native
 from lintra._version import __version__
 from lintra.evaluation import Track
 from lintra.storage import save
+from lintra.training.fast import Fast
 from lintra.training.outcome import Trained, judge
 from lintra.training.paper import Paper
 from lintra.training.recipe import AbstractRecipe, Task
 from lintra.training.run import Run
 from lintra.training.stage import AbstractStage, Models
 
-RECIPES: dict[str, type[AbstractRecipe]] = {"paper": Paper}
+RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
 
 Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
 """Told after every piece of work: the stage, how much is done of how much, and the metrics."""

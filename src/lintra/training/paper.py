@@ -1,9 +1,9 @@
 """The paper's recipe, §6: Adam at rate 1e-4, batches of 2,048 fresh sequences, 200,000 steps, best of five seeds.
 
-What the paper leaves open is a setting here, with what was found to work: the initial scale; the rate is
-that of lintra's own numbers, `n P` and Q, which are for a Gram matrix divided by n; the slope in the
-implicit weights is clipped per sequence; and where the paper "had to adjust the learning rate to prevent
-stability issues", bad steps are refused and the rate is halved for a while (see `descent`).
+The rate is that of P and Q as printed, on unscaled tokens. What the paper leaves open is a setting here:
+the initial scale; the slope in the implicit weights is clipped per sequence; and where the paper "had to
+adjust the learning rate to prevent stability issues", bad steps are refused and the rate is halved for a
+while (see `descent`).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Paper(AbstractRecipe):
         steps: Number of steps.
         learning_rate: Adam's rate.
         batch: Sequences in a step.
-        scale: Standard deviation of the initial parameters.
+        scale: Standard deviation of the initial P and Q, as printed.
         clip: Longest slope in the implicit weights, per sequence.
         dtype: Precision.
     """
@@ -46,9 +46,10 @@ class Paper(AbstractRecipe):
                 name=task.variant,
                 key=key,
                 problem=task.problem,
-                starts=RandomStarts(task, self.seeds, self.scale),
+                starts=RandomStarts(task, self.seeds, self.scale, printed=True),
                 steps=self.steps,
                 learning_rate=self.learning_rate,
+                printed=True,
                 decay="constant",
                 batch=self.batch,
                 objective=self.objective,

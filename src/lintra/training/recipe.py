@@ -80,6 +80,7 @@ class RandomStarts:
     task: Task
     count: int
     scale: float
+    printed: bool = False  # whether the scale is that of P and Q as printed
 
     def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
         """Draw them; a start depends on its own number and not on how many there are."""
@@ -95,7 +96,8 @@ class RandomStarts:
                 key=jax.random.fold_in(key, number),
             )
 
-        return stack([draw(number) for number in range(self.count)])
+        drawn = stack([draw(number) for number in range(self.count)])
+        return drawn.from_printed_scale(drawn) if self.printed else drawn
 
 
 def stack(models: list[AbstractModel]) -> AbstractModel:
