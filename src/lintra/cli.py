@@ -142,7 +142,9 @@ def train(
     dim: Dim = 10,
     context: Context = 20,
     seeds: Annotated[int | None, typer.Option(help="Starts side by side, of which the best is kept.")] = None,
-    objective: Annotated[str | None, typer.Option(help="query, truth or bayes; default: the recipe's own.")] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="query, truth or bayes; default: the recipe's own.")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of Adam; default: the recipe's own.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Rate of Adam; default: the recipe's own.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,

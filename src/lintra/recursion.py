@@ -60,7 +60,11 @@ def diagonal_recursion(
 
 
 def diagonal_slopes(
-    omega: Float[Array, "layers 2 2"], gram: Float[Array, "b e e"], slope: Float[Array, "b d"], *, native: bool = True
+    omega: Float[Array, "layers 2 2"],
+    gram: Float[Array, "b e e"],
+    slope: Float[Array, "b d"],
+    *,
+    native: bool = True,
 ) -> Float[Array, "b layers 2 2"]:
     """For every context, the slope in the ω of `⟨slope, w⟩`, where w are the weights after the last layer."""
     if native and kernel.covers(gram):

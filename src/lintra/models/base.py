@@ -99,7 +99,13 @@ class AbstractModel(AbstractLayered):
 
         Numbers are of the model's structure: parameters or steps of an optimiser.
         """
-        return eqx.tree_at(lambda tree: getattr(tree, self._scaled), printed, replace_fn=lambda p: self.context * p)
+        return eqx.tree_at(
+            lambda tree: getattr(tree, self._scaled), printed, replace_fn=lambda p: self.context * p
+        )
+
+    @abc.abstractmethod
+    def relabelled(self: Model, unit: float) -> Model:
+        """The model that does for labels `unit` times as large what this one does, predictions included."""
 
     @classmethod
     @abc.abstractmethod

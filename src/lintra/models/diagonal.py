@@ -84,6 +84,11 @@ class Diagonal(AbstractModel):
         """The matrix C after every layer."""
         return diagonal_states(self.omega, gram)
 
+    def relabelled(self, unit: float) -> "Diagonal":
+        """The model for labels `unit` times as large."""
+        scale = jnp.asarray([1.0, 1 / unit**2], self.q.dtype)
+        return eqx.tree_at(lambda model: model.q, self, self.q * scale)
+
     def at(self, dim: int) -> "Diagonal":
         """The same numbers for another number of inputs."""
         return Diagonal(self.p, self.q, self.context, dim)

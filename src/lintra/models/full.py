@@ -80,6 +80,12 @@ class Full(AbstractModel):
         keys = jnp.swapaxes(arrays["W_K"], -1, -2)
         return cls.from_matrices(arrays["W_P"] @ arrays["W_V"], keys @ arrays["W_Q"], context)
 
+    def relabelled(self, unit: float) -> "Full":
+        """The model for labels `unit` times as large: `D⁻¹ P D` and `D Q D` with D = diag(1, …, 1, 1/unit)."""
+        scale = jnp.ones(self.token_dim, self.p.dtype).at[-1].set(1 / unit)
+        matrices = self.p / scale[:, None] * scale, self.q * scale[:, None] * scale
+        return eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+
     @property
     def token_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Width of a token, d + 1."""

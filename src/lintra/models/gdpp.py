@@ -111,6 +111,10 @@ class GDPlusPlus(AbstractModel):
         responses = jnp.moveaxis(self.response(s), 0, -2)
         return jnp.einsum("...ij,...lj->...li", vectors, responses * coordinates[..., None, :])
 
+    def relabelled(self, unit: float) -> "GDPlusPlus":
+        """The model for labels `unit` times as large: itself, since it attends to inputs only."""
+        return self
+
     def at(self, dim: int) -> "GDPlusPlus":
         """The same numbers for another number of inputs."""
         return GDPlusPlus(self.rates, self.context, dim)

@@ -21,7 +21,7 @@ from lintra.baselines import Bayes, oracle_weights
 from lintra.models import AbstractModel
 from lintra.objective import probed_distance
 from lintra.problem import NoisyRegression
-from lintra.statistics import sample_statistics
+from lintra.statistics import GramStatistics, sample_data, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
 _BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
@@ -49,6 +49,11 @@ class Lesson(eqx.Module):
     def unprobed(self, errors: Float[Array, "b k"]) -> Float[Array, "b d"]:
         """The transpose: from a slope in the errors to one in the weights."""
         return errors if self.probe is None else jnp.einsum("bkd,bk->bd", self.probe, errors)
+
+    def in_unit(self, unit: float) -> "Lesson":
+        """The same sequences with labels, and so weights, divided by `unit`."""
+        scale = jnp.ones(self.gram.shape[-1], self.gram.dtype).at[-1].set(1 / unit)
+        return Lesson(self.gram * scale[:, None] * scale, self.target / unit, self.probe)
 
     def pick(self, indices: Array) -> "Lesson":
         """The sequences with these indices."""
@@ -105,10 +110,40 @@ def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Le
     One program serves pools and held-out sequences, since it takes long to compile.
     """
     stats, truth = sample_statistics(problem, key, (_BLOCK,))
-    target, probe = Bayes(problem.noise).weights(stats), None
+    return _with_bayes(problem, stats), oracle_weights(stats, truth.noise_std)
+
+
+def sample_widened(
+    problem: NoisyRegression, key: Key[Array, ""], *, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw sequences that are wider than the problem's, with the Bayes predictor's weights as targets.
+
+    Inputs are up to 15 % longer and up to half as long again in one random direction, weights up to twice
+    and noise up to one and a half times as large. Models that learn from a few of them stay calm on the
+    rarest of the problem's own sequences.
+    """
+    return in_blocks(lambda key: cast(_widened(problem, key), dtype), key, size)
+
+
+@jax.jit
+def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
+    data_key, longer_key, stretch_key, direction_key, weights_key, noise_key = jax.random.split(key, 6)
+    x, y, truth = sample_data(problem, data_key, (_BLOCK,))
+    noise = y - jnp.einsum("bnd,bd->bn", x, truth.weights)
+    u = jax.random.normal(direction_key, (_BLOCK, problem.dim))
+    u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
+    stretched = 0.5 * jax.random.uniform(stretch_key, (_BLOCK, 1, 1)) * (x @ u[..., None]) * u[:, None, :]
+    x = (1 + 0.15 * jax.random.uniform(longer_key, (_BLOCK, 1, 1))) * (x + stretched)
+    weights = truth.weights * (1 + jax.random.uniform(weights_key, (_BLOCK, 1)))
+    y = jnp.einsum("bnd,bd->bn", x, weights) + noise * (1 + 0.5 * jax.random.uniform(noise_key, (_BLOCK, 1)))
+    return _with_bayes(problem, GramStatistics.from_data(x, y))
+
+
+def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:
+    target, probe, size = Bayes(problem.noise).weights(stats), None, stats.gram.shape[0]
     if not problem.is_isotropic:
-        probe = jnp.broadcast_to(problem.covariance_root().T, (_BLOCK, problem.dim, problem.dim))
-    return Lesson(stats.gram / problem.context, target, probe), oracle_weights(stats, truth.noise_std)
+        probe = jnp.broadcast_to(problem.covariance_root().T, (size, problem.dim, problem.dim))
+    return Lesson(stats.gram / problem.context, target, probe)
 
 
 def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], size: int) -> Tree:

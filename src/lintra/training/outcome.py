@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 from jaxtyping import Array, Key
 
 from lintra.evaluation import Track, evaluate

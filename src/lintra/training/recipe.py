@@ -81,6 +81,7 @@ class RandomStarts:
     count: int
     scale: float
     printed: bool = False  # whether the scale is that of P and Q as printed
+    unit: float = 1.0  # the scale is for labels divided by this
 
     def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
         """Draw them; a start depends on its own number and not on how many there are."""
@@ -97,7 +98,19 @@ class RandomStarts:
             )
 
         drawn = stack([draw(number) for number in range(self.count)])
-        return drawn.from_printed_scale(drawn) if self.printed else drawn
+        drawn = drawn.from_printed_scale(drawn) if self.printed else drawn
+        return drawn.relabelled(self.unit)
+
+
+@dataclass(frozen=True)
+class Only:
+    """One start: a model that a stage before has found."""
+
+    name: str
+
+    def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
+        """The model, stacked."""
+        return stack([models[self.name]])
 
 
 def stack(models: list[AbstractModel]) -> AbstractModel:

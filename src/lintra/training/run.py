@@ -1,9 +1,9 @@
 """A run folder: settings, metrics and checkpoints, so that a run can be interrupted anyhow and goes on.
 
-    settings.json                      what is trained and how, resolved, with the versions it is trained by
-    metrics.jsonl                      one line after every piece of work
-    checkpoint.safetensors             the last state, and in checkpoint.previous.safetensors the one before
-    model.safetensors, outcome.json    at the end
+settings.json                      what is trained and how, resolved, with the versions it is trained by
+metrics.jsonl                      one line after every piece of work
+checkpoint.safetensors             the last state, and in checkpoint.previous.safetensors the one before
+model.safetensors, outcome.json    at the end
 """
 
 import json
@@ -54,7 +54,9 @@ class Run:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise ValueError(f"`{folder}` is in use by another run. Wait for it, or choose another `--out`.") from None
+            raise ValueError(
+                f"`{folder}` is in use by another run. Wait for it, or choose another `--out`."
+            ) from None
         self._settle(settings, versions)
         self.stage, self.models, self._arrays, self._lines = 0, {}, {}, 0
         self._restore()
@@ -118,7 +120,9 @@ class Run:
                 before = json.loads(path.read_text())
                 old, old_versions = before["settings"], before["versions"]
             except (ValueError, KeyError, TypeError):
-                raise ValueError(f"`{path}` cannot be read. Choose another `--out`, or remove the folder.") from None
+                raise ValueError(
+                    f"`{path}` cannot be read. Choose another `--out`, or remove the folder."
+                ) from None
             changed = [name for name in {**old, **settings} if old.get(name) != settings.get(name)]
             if changed:
                 name = changed[0]
