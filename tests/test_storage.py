@@ -86,6 +86,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         storage.load(tmp_path / "missing.safetensors")
 
 
+def test_the_same_model_makes_the_same_bytes(tmp_path):
+    for number in range(5):
+        storage.save(MODEL, tmp_path / str(number), noise="uniform(0,5)")
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(5)}) == 1
+
+
 def test_only_models_can_be_saved(tmp_path):
     with pytest.raises(ValueError, match="`model` must be of a family of lintra, got LeastSquares"):
         storage.save(LeastSquares(), tmp_path / "x")  # pyright: ignore[reportArgumentType]

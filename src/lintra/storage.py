@@ -71,7 +71,8 @@ def read_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
     """Write named arrays and text, with a checksum over both, aside and renamed."""
-    write_aside(path, format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)}))
+    content = format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)})
+    write_aside(path, _in_order(content))
 
 
 def read_tensors(path: Path, expected_format: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -110,6 +111,14 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def _in_order(content: bytes) -> bytes:
+    """The same file with the keys of its header sorted: the same content always makes the same bytes."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8 : 8 + length]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[8 + length :]
 
 
 def _metadata(content: bytes) -> dict[str, str]:

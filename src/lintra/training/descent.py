@@ -149,14 +149,14 @@ class Descent(AbstractStage):
         return jax.tree.map(lambda leaf: leaf[best].astype(float), state["best"]).relabelled(self.unit)
 
 
-_OPTIMISERS = {"adam": optax.scale_by_adam(), "soap": scale_by_soap()}
+_OPTIMISERS: dict[str, Any] = {"adam": optax.scale_by_adam(), "soap": scale_by_soap()}
 
 
 def _schedule(stage: Descent, step: Array) -> Float[Array, ""]:
     rise = jnp.minimum(1.0, (step + 1) / max(stage.warm_up, 1))
     if stage.decay == "constant":
         return rise * stage.learning_rate
-    return rise * optax.cosine_decay_schedule(stage.learning_rate, stage.steps, alpha=0.01)(step)
+    return rise * stage.learning_rate * (0.505 + 0.495 * jnp.cos(jnp.pi * step / stage.steps))
 
 
 @partial(jax.jit, static_argnames="steps")
@@ -173,7 +173,8 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
             shortened = jnp.minimum(1, stage.limit / length)
             slopes = jax.tree.map(lambda leaf: _lift(shortened, leaf) * leaf, slopes)
         slopes = choose(good, slopes, jax.tree.map(jnp.zeros_like, slopes))
-        moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes precisions
+            moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
         rate = _schedule(stage, state["step"]) * state["rate"]
         if stage.printed:
             moves = state["models"].from_printed_scale(moves)
@@ -186,7 +187,7 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
             "optimiser": choose(good, optimiser, state["optimiser"]),
             "usual": jnp.where(good, usual, state["usual"] * (2 - _MEMORY)),
             "rate": jnp.where(finite, jnp.minimum(1, state["rate"] * _RECOVERY), state["rate"] / 2),
-            "rejected": state["rejected"] + ~good,
+            "rejected": state["rejected"] + (~good).astype(int),
         }, losses
 
     state, losses = jax.lax.scan(step, state, length=steps)
@@ -217,7 +218,7 @@ def _judge(stage: Descent, state: State, held_out: HeldOut) -> State:
         "models": choose(astray, best, state["models"]),
         "optimiser": choose(astray, fresh, state["optimiser"]),
         "rate": jnp.where(astray, state["rate"] / 2, state["rate"]),
-        "returned": state["returned"] + astray,
+        "returned": state["returned"] + astray.astype(int),
     }
 
 

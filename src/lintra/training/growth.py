@@ -179,8 +179,11 @@ class DiagonalGrowth(AbstractGrowth):
         pool_key, signs_key, held_out_key = jax.random.split(self.key, 3)
         pool = sample_pool(self.task.problem, pool_key, objective=self.objective, size=self.pool)
         held_out = sample_held_out(self.task.problem, held_out_key, self.held_out)
-        sizes = self.pool // 16, self.pool // 8, self.pool
-        return tuple(SequenceFit.of(pool.pick(np.arange(size)), signs_key) for size in sizes), held_out
+
+        def fit(size: int) -> SequenceFit:
+            return SequenceFit.of(pool.pick(jnp.arange(size)), signs_key)
+
+        return (fit(self.pool // 16), fit(self.pool // 8), fit(self.pool)), held_out
 
     def fits(self, material: Sequences) -> tuple[SequenceFit, SequenceFit, SequenceFit]:
         """On few sequences, more, and all."""

@@ -5,11 +5,11 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
-import jaxlib
 import numpy as np
 
 from lintra import native
@@ -101,7 +101,7 @@ def versions() -> dict[str, str]:
         "lintra": __version__,
         "python": platform.python_version(),
         "jax": jax.__version__,
-        "jaxlib": jaxlib.__version__,
+        "jaxlib": version("jaxlib"),
         "numpy": np.__version__,
         "machine": platform.machine(),
         "kernel": native.instruction_set() or "plain JAX",

@@ -46,7 +46,7 @@ class Run:
         versions: dict[str, str],
         *,
         say: Say,
-        interval: float = 10.0,
+        interval: float = 2.0,
     ):
         self.folder, self._say, self._interval = folder, say, interval
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ The entries of P and Q are far from independent directions. For every matrix the
 finds in a few thousand steps what Adam does not find in a hundred thousand.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ Matrices = PyTree[Float[Array, "... e e"]]
 class SoapState(NamedTuple):
     """Counts steps; means of slopes, of their squares in the eigenbasis, and of both products; eigenvectors."""
 
-    count: Int[Array, ""]
+    steps: Int[Array, ""]
     mean: Matrices
     square: Matrices
     left: Matrices
@@ -39,32 +39,33 @@ def scale_by_soap(
         every: Steps between two computations of the eigenvectors.
     """
 
-    def init(matrices: Matrices) -> SoapState:
-        zeros = jax.tree.map(jnp.zeros_like, matrices)
-        identity = jax.tree.map(lambda m: jnp.broadcast_to(jnp.eye(m.shape[-1], dtype=m.dtype), m.shape), matrices)
+    def init(params: Any) -> SoapState:
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        identity = jax.tree.map(lambda m: jnp.broadcast_to(jnp.eye(m.shape[-1], dtype=m.dtype), m.shape), params)
         return SoapState(jnp.zeros((), int), zeros, zeros, zeros, zeros, identity, identity)
 
-    def update(slopes: Matrices, state: SoapState, params: Matrices | None = None) -> tuple[Matrices, SoapState]:
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, SoapState]:
         del params
+        slopes = updates
         mean = _blend(b1, state.mean, slopes)
         left = _blend(b2, state.left, jax.tree.map(lambda s: s @ _t(s), slopes))
         right = _blend(b2, state.right, jax.tree.map(lambda s: _t(s) @ s, slopes))
         left_vectors, right_vectors = jax.lax.cond(
-            state.count % every == 0,
+            state.steps % every == 0,
             lambda: (_eigenvectors(left), _eigenvectors(right)),
             lambda: (state.left_vectors, state.right_vectors),
         )
         turned = jax.tree.map(_turn, slopes, left_vectors, right_vectors)
         square = _blend(b2, state.square, jax.tree.map(jnp.square, turned))
-        steps = (state.count + 1).astype(float)
+        taken = (state.steps + 1).astype(float)
 
         def move(mean: Array, square: Array, left: Array, right: Array) -> Array:
-            corrected = square / (1 - b2**steps).astype(square.dtype)
-            scaled = _turn(mean, left, right) / (1 - b1**steps).astype(mean.dtype) / (jnp.sqrt(corrected) + eps)
+            corrected = square / (1 - b2**taken).astype(square.dtype)
+            scaled = _turn(mean, left, right) / (1 - b1**taken).astype(mean.dtype) / (jnp.sqrt(corrected) + eps)
             return left @ scaled @ _t(right)
 
         moves = jax.tree.map(move, mean, square, left_vectors, right_vectors)
-        return moves, SoapState(state.count + 1, mean, square, left, right, left_vectors, right_vectors)
+        return moves, SoapState(state.steps + 1, mean, square, left, right, left_vectors, right_vectors)
 
     return optax.GradientTransformation(init, update)
 

@@ -1,0 +1,118 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from lintra import NoisyRegression, closed_form, evaluate
+from lintra.models import GDPlusPlus
+from lintra.recursion import diagonal_slopes
+from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
+from lintra.training.least_squares import SequenceFit, SpectralFit, levenberg_marquardt
+from lintra.training.lessons import sample_pool
+from lintra.training.recipe import Task
+from lintra.training.soap import scale_by_soap
+
+PROBLEM = NoisyRegression(dim=3, context=6, noise="choice(1,3)")
+KEY = jax.random.key(0)
+
+
+def grow(stage, models=None):
+    """Run a stage to its end and return its model and the loss at every depth."""
+    material, state, losses = stage.prepare(), stage.start(models or {}), []
+    while (done := stage.progress(state))[0] < done[1]:
+        state = stage.advance(state, material)
+        losses.append(stage.metrics(state)["held_out"])
+    return stage.finish(state), losses
+
+
+@pytest.mark.parametrize("objective", ["bayes", "query"])
+def test_slope_and_curvature_of_a_fit_to_sequences(objective):
+    """Directions √d eᵢ in turn, whose `v vᵀ` have the identity as their mean, make the curvature exact."""
+    pool = sample_pool(PROBLEM, KEY, objective=objective, size=2048)
+    numbers = jax.random.normal(KEY, (3, 2, 4)) * 0.3
+    errors = jax.jit(jax.jacfwd(lambda x: pool.probed(_weights(x, pool.gram) - pool.target)))
+    jacobian = np.asarray(errors(numbers))
+    width = jacobian.shape[1]
+    directions = width**0.5 * np.broadcast_to(np.eye(width)[:, None], (width, 2048, width))
+    squares, slopes = zip(*(SequenceFit(pool, jnp.asarray(v)).normal(numbers) for v in directions), strict=True)
+    jacobian = jacobian.reshape(-1, numbers.size)
+    assert np.allclose(np.mean(squares, axis=0), jacobian.T @ jacobian / 2048, rtol=1e-9, atol=1e-9)
+    assert np.allclose(slopes[0], jax.grad(SequenceFit.of(pool, KEY).value)(numbers).reshape(-1), rtol=1e-9)
+
+
+def _weights(numbers, gram):
+    from lintra.recursion import diagonal_recursion
+
+    omega = jnp.einsum("lhi,lhj->lij", numbers[..., :2], numbers[..., 2:])
+    return diagonal_recursion(omega, gram, native=False)
+
+
+def test_slopes_of_weights_are_the_same_natively_and_in_plain_jax():
+    pool, omega = sample_pool(PROBLEM, KEY, objective="truth", size=70), jax.random.normal(KEY, (3, 2, 2)) * 0.3
+    fast = diagonal_slopes(omega, pool.gram, pool.target)
+    slow = diagonal_slopes(omega, pool.gram, pool.target, native=False)
+    assert np.allclose(fast, slow, rtol=1e-11, atol=1e-13)
+
+
+def test_the_spectral_fit_is_the_loss_of_gdpp():
+    rates = jnp.asarray([[[-0.2, -0.4]], [[0.0, -0.5]]])
+    floor = closed_form.adjusted(closed_form.constant_ridge_loss(PROBLEM), PROBLEM)
+    loss = float(SpectralFit.of(PROBLEM, 1e-14).value(rates)) + floor
+    measured = evaluate({"m": GDPlusPlus(rates, 6, 3)}, PROBLEM, num_sequences=200_000, key=KEY).adjusted("m")
+    assert abs(loss - measured.mean) < 4.5 * measured.standard_error
+
+
+def test_one_layer_reaches_its_closed_form():
+    _, losses = grow(GDPlusPlusGrowth("gd++", KEY, Task("gd++", 1, "choice(1,3)", dim=3, context=6), tail=1e-14))
+    assert losses[0] == pytest.approx(closed_form.adjusted(closed_form.one_layer_loss(PROBLEM), PROBLEM), rel=1e-9)
+
+
+def test_gdpp_goes_down_to_its_floor_with_depth():
+    _, losses = grow(GDPlusPlusGrowth("gd++", KEY, Task("gd++", 5, "choice(1,3)", dim=3, context=30)))
+    problem = NoisyRegression(dim=3, context=30, noise="choice(1,3)")
+    floor = closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem)
+    assert all(np.diff(losses) < 1e-12)
+    assert floor - 1e-9 < losses[-1] < 1.001 * floor
+
+
+def test_a_known_model_is_tried_at_the_last_depth():
+    task = Task("diag", 2, "choice(1,3)", dim=3, context=6)
+    known, _ = grow(GDPlusPlusGrowth("gd++", KEY, task))
+    stage = DiagonalGrowth("diag", KEY, task, held_out=8192)
+    assert np.array_equal(stage.start({"gd++": known})["known"][..., :2], known.rates)
+    model, losses = grow(stage, {"gd++": known})
+    measured = evaluate({"diag": model, "gd++": known}, task.problem, num_sequences=50_000, key=KEY)
+    better = measured.difference("diag", "gd++")
+    assert better.mean < -4 * better.standard_error
+    assert losses[1] < losses[0]
+
+
+def test_a_fit_never_takes_a_step_that_overflows():
+    pool = sample_pool(PROBLEM, KEY, objective="bayes", size=2048)
+    steep = jnp.full((4, 1, 4), 30.0)
+    numbers, value = levenberg_marquardt(SequenceFit.of(pool, KEY), steep, jnp.ones_like(steep), 5)
+    assert np.isfinite(numbers).all()
+    assert not np.isnan(value)
+
+
+def test_soap_turns_into_the_eigenbasis_of_a_quadratic():
+    """A quadratic that is badly scaled along turned axes: Adam crawls, SOAP does not."""
+    left, right = (np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0] for seed in (0, 1))
+    goal = np.random.default_rng(2).normal(size=(6, 6))
+    scales = jnp.asarray(np.outer(np.logspace(0, -2, 6), np.logspace(0, -2, 6)))
+
+    def loss(x):
+        return 0.5 * jnp.sum(scales * (left.T @ (x - goal) @ right) ** 2)
+
+    def run(transform):
+        def step(state, index):
+            x, inner = state
+            move, inner = transform.update(jax.grad(loss)(x), inner)
+            return (x - 0.03 * (1 - index / 400) * move, inner), None
+
+        start = jnp.zeros((6, 6)), transform.init(jnp.zeros((6, 6)))
+        return float(loss(jax.lax.scan(step, start, jnp.arange(400))[0][0]))
+
+    with jax.numpy_dtype_promotion("standard"):
+        assert run(scale_by_soap(every=5)) < 1e-3 * run(optax.scale_by_adam(b2=0.95))
