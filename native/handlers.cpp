@@ -256,6 +256,35 @@ ffi::Error diagonal_descent(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buf
   return ffi::Error::Success();
 }
 
+// Rates are (sets, layers, 2); eigenvalues and masses (sets or 1, count), noise_var (sets).
+template <ffi::DataType D, class T>
+ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::Buffer<D> eigenvalues,
+                              ffi::Buffer<D> masses, ffi::Buffer<D> noise_var, ffi::ResultBuffer<D> loss,
+                              ffi::ResultBuffer<D> slope) {
+  const std::int64_t sets = rates.dimensions()[0], count = eigenvalues.dimensions()[1];
+  const int layers = (int)rates.dimensions()[1], entries = 2 * layers;
+  const std::int64_t chunks = (count + kEigenvalues - 1) / kEigenvalues;
+  std::vector<T> parts(sets * chunks * (1 + entries));  // loss and slope of every chunk
+  share(pool, sets * chunks, [&](std::int64_t index) {
+    const std::int64_t set = index / chunks, first = index % chunks * kEigenvalues;
+    const auto data = [&](const ffi::Buffer<D>& all) {
+      return all.typed_data() + (all.dimensions()[0] == 1 ? 0 : set * count) + first;
+    };
+    T* part = parts.data() + index * (1 + entries);
+    kernel<T>().polynomial_descent(layers, std::min(kEigenvalues, count - first), rates.typed_data() + set * entries,
+                                   data(eigenvalues), data(masses), noise_var.typed_data()[set], part, part + 1,
+                                   scratch(sizeof(T) * kernel<T>().polynomial_scratch(layers)));
+  });
+  std::fill_n(loss->typed_data(), sets, T(0));
+  std::fill_n(slope->typed_data(), sets * entries, T(0));
+  for (std::int64_t index = 0; index < sets * chunks; ++index) {
+    const T* part = parts.data() + index * (1 + entries);
+    loss->typed_data()[index / chunks] += part[0];
+    for (int i = 0; i < entries; ++i) slope->typed_data()[index / chunks * entries + i] += part[1 + i];
+  }
+  return ffi::Error::Success();
+}
+
 }  // namespace
 
 extern "C" const char* lintra_isa() {
@@ -283,6 +312,8 @@ extern "C" const char* lintra_isa() {
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_descent_##bits, (full_descent<ffi::D, T>),                                \
                                 BIND ARG(D) ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D) RET(D));                        \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_descent_##bits, (diagonal_descent<ffi::D, T>),                        \
+                                BIND ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D));                                      \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_polynomial_descent_##bits, (polynomial_descent<ffi::D, T>),                    \
                                 BIND ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D));
 
 LINTRA_DOORS(F32, float, f32)

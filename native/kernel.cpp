@@ -6,6 +6,7 @@
 
 #include "diagonal.hpp"
 #include "full.hpp"
+#include "polynomial.hpp"
 
 namespace LINTRA_ISA {
 
@@ -222,9 +223,31 @@ void diagonal_descent(int layers, int size, std::int64_t count, const T* omega, 
 }
 
 template <class T>
-constexpr Kernel<T> kernel = {full_scratch<T>, diagonal_scratch<T>, full_forward<T>,     full_reverse<T>,
-                              full_descent<T>, full_states<T>,      diagonal_forward<T>, diagonal_reverse<T>,
-                              diagonal_descent<T>};
+std::size_t polynomial_scratch(int layers) {
+  return numbers<T>(Polynomial<T>::scratch(layers));
+}
+
+template <class T>
+void polynomial_descent(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
+                        T noise_var, T* loss, T* slope, void* scratch) {
+  constexpr int width = Polynomial<T>::width;
+  Polynomial<T> polynomial(layers, rates, noise_var, aligned<T>(scratch));
+  std::int64_t first = 0;
+  for (; first + width <= count; first += width) polynomial.descend(eigenvalues + first, masses + first);
+  if (first < count) {  // lanes beyond the end have no mass
+    T last[width] = {}, last_masses[width] = {};
+    std::memcpy(last, eigenvalues + first, sizeof(T) * (count - first));
+    std::memcpy(last_masses, masses + first, sizeof(T) * (count - first));
+    polynomial.descend(last, last_masses);
+  }
+  *loss = add_lanes<T>(polynomial.loss);
+  for (int i = 0; i < 2 * layers; ++i) slope[i] = add_lanes<T>(polynomial.slope[i]);
+}
+
+template <class T>
+constexpr Kernel<T> kernel = {full_scratch<T>,     diagonal_scratch<T>, full_forward<T>,       full_reverse<T>,
+                              full_descent<T>,     full_states<T>,      diagonal_forward<T>,   diagonal_reverse<T>,
+                              diagonal_descent<T>, polynomial_scratch<T>, polynomial_descent<T>};
 
 }  // namespace LINTRA_ISA
 

@@ -6,6 +6,8 @@
 
 // Sums over sequences are taken chunk by chunk in this order, whatever the number of threads is.
 constexpr std::int64_t kChunk = 128;
+// The same for sums over eigenvalues.
+constexpr std::int64_t kEigenvalues = 2048;
 
 template <class T>
 struct Kernel {
@@ -33,4 +35,8 @@ struct Kernel {
   // losses and slopes in one pass, for each sequence
   void (*diagonal_descent)(int layers, int size, std::int64_t count, const T* omega, const T* gram, const T* target,
                            T clip, T* losses, T* omega_slope, void* scratch);
+  // GD++ in the eigenbasis: the loss, and its slopes in the two rates of every layer, summed over eigenvalues
+  std::size_t (*polynomial_scratch)(int layers);
+  void (*polynomial_descent)(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
+                             T noise_var, T* loss, T* slope, void* scratch);
 };

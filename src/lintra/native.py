@@ -1,7 +1,8 @@
 """The native kernel: a small C++ library, called by XLA on its own threads, one sequence per vector lane.
 
-Arrays come as `(sets, …)`, where a set is one model's parameters, and Gram matrices as `(sets or 1, batch,
-d+1, d+1)`. `vmap` makes more sets; it never runs the kernel in a loop.
+Arrays come as `(sets, …)`, where a set is one model's parameters, and data as `(sets or 1, …)`: Gram matrices
+`(sets or 1, batch, d+1, d+1)`, or eigenvalues and their masses `(sets or 1, count)`. `vmap` makes more sets; it
+never runs the kernel in a loop.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ _HANDLERS = (
     "diagonal_forward",
     "diagonal_reverse",
     "diagonal_descent",
+    "polynomial_descent",
 )
 _BITS = {"float32": "f32", "float64": "f64"}
 
@@ -51,9 +53,24 @@ def _library() -> ctypes.CDLL | None:
     return library
 
 
-def covers(gram: Float[Array, "*batch e e"]) -> bool:
-    """Tell whether the kernel can be used for these Gram matrices, on this machine."""
-    return jax.default_backend() == "cpu" and gram.dtype.name in _BITS and _library() is not None
+def covers(*arrays: Float[Array, "..."]) -> bool:
+    """Tell whether the kernel can be used for these data and parameters, on this machine."""
+    if jax.default_backend() != "cpu" or _library() is None:
+        return False
+    names = {array.dtype.name for array in arrays}
+    if len(names) == 1 and names <= _BITS.keys():
+        return True
+    _say_not_covered(", ".join(sorted(names)))
+    return False
+
+
+@cache
+def _say_not_covered(names: str) -> None:
+    warnings.warn(
+        f"lintra's native kernel takes arrays that are all float32 or all float64, not {names}; plain JAX is "
+        "used, which is slower.",
+        stacklevel=4,
+    )
 
 
 def instruction_set() -> str | None:
@@ -120,6 +137,11 @@ def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> 
     return _call("diagonal_descent", (losses, slopes), omega, gram, target, clip)
 
 
+def _polynomial_descent(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> tuple[Array, ...]:
+    shapes = (rates.shape[:1], rates.shape)
+    return _call("polynomial_descent", shapes, rates, eigenvalues, masses, noise_var)
+
+
 full_forward = _fold(_full_forward, data={2})
 full_states = _fold(_full_states, data={2})
 full_reverse = _fold(_full_reverse, data={2})
@@ -127,3 +149,4 @@ full_descent = _fold(_full_descent, data={2, 3})
 diagonal_forward = _fold(_diagonal_forward, data={1})
 diagonal_reverse = _fold(_diagonal_reverse, data={1})
 diagonal_descent = _fold(_diagonal_descent, data={1, 2})
+polynomial_descent = _fold(_polynomial_descent, data={1, 2})
