@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -64,6 +65,8 @@ const Kernel<float>& kernel() { return LINTRA_CHOOSE(f32); }
 template <>
 const Kernel<double>& kernel() { return LINTRA_CHOOSE(f64); }
 
+std::atomic<std::int64_t> thread_limit{std::numeric_limits<std::int64_t>::max()};
+
 // Runs work(index) for every index below count, on the pool and on the calling thread, and waits for all.
 // The caller takes part, so that a pool without a free thread cannot stall it.
 template <class Work>
@@ -83,7 +86,7 @@ void share(ffi::ThreadPool& pool, std::int64_t count, const Work& work) {
       }
     }
   };
-  const std::int64_t helpers = std::min<std::int64_t>(pool.num_threads(), count) - 1;
+  const std::int64_t helpers = std::min({(std::int64_t)pool.num_threads(), thread_limit.load(), count}) - 1;
   for (std::int64_t i = 0; i < helpers; ++i) {
     auto copy = run;
     pool.Schedule(std::move(copy));
@@ -294,6 +297,8 @@ extern "C" const char* lintra_isa() {
   return "base";
 #endif
 }
+
+extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count; }
 
 #define ARG(D) .Arg<ffi::Buffer<ffi::D>>()
 #define RET(D) .Ret<ffi::Buffer<ffi::D>>()

@@ -46,6 +46,7 @@ def _library() -> ctypes.CDLL | None:
         )
         return None
     library.lintra_isa.restype = ctypes.c_char_p
+    library.lintra_limit_threads.argtypes = (ctypes.c_int64,)
     for name in _HANDLERS:
         for bits in _BITS.values():
             handler = jax.ffi.pycapsule(getattr(library, f"lintra_{name}_{bits}"))
@@ -77,6 +78,13 @@ def instruction_set() -> str | None:
     """The instruction set the kernel runs on: `base`, `v3` (AVX2) or `v4` (AVX-512); none without a kernel."""
     library = _library()
     return None if library is None else library.lintra_isa().decode()
+
+
+def limit_threads(count: int | None) -> None:
+    """Let the kernel use at most this many threads, or all that XLA has; numbers stay the same to the last bit."""
+    library = _library()
+    if library is not None:
+        library.lintra_limit_threads(2**62 if count is None else count)
 
 
 def _call(name: str, shapes: tuple[tuple[int, ...], ...], *arrays: Array) -> tuple[Array, ...]:
