@@ -38,7 +38,9 @@ def _library() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.CDLL(str(_LIBRARY))
-    except OSError as error:
+        names = [f"lintra_{name}_{bits}" for name in _HANDLERS for bits in _BITS.values()]
+        handlers = {name: jax.ffi.pycapsule(getattr(library, name)) for name in names}
+    except (OSError, AttributeError) as error:  # not built, or left by an older version
         warnings.warn(
             f"lintra's native kernel is not there ({error}); plain JAX is used, which gives the same numbers "
             "more slowly. Install lintra where there is a C++ compiler to have it built.",
@@ -47,10 +49,8 @@ def _library() -> ctypes.CDLL | None:
         return None
     library.lintra_isa.restype = ctypes.c_char_p
     library.lintra_limit_threads.argtypes = (ctypes.c_int64,)
-    for name in _HANDLERS:
-        for bits in _BITS.values():
-            handler = jax.ffi.pycapsule(getattr(library, f"lintra_{name}_{bits}"))
-            jax.ffi.register_ffi_target(f"lintra_{name}_{bits}", handler, platform="cpu")
+    for name, handler in handlers.items():
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
     return library
 
 
@@ -116,16 +116,34 @@ def _fold(function: Callable[..., tuple[Array, ...]], data: set[int]) -> Callabl
     return batched
 
 
+def _pair(p: Array, q: Array, gram: Array) -> Array:
+    """P and Q as the kernel takes them, of shape (sets, 2, layers, heads, d+1, d+1)."""
+    if p.shape[-1] != gram.shape[-1]:
+        raise ValueError(
+            f"P and Q are for d = {p.shape[-1] - 1} inputs, the Gram matrices for {gram.shape[-1] - 1}."
+        )
+    return jnp.stack([p, q], axis=1)
+
+
 def _full_forward(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    return _call("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), p, q, gram)
+    return _call("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), _pair(p, q, gram), gram)
 
 
 def _full_states(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    return _call("full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), p, q, gram)
+    shape = (p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:])
+    return _call("full_states", (shape,), _pair(p, q, gram), gram)
 
 
 def _full_reverse(p: Array, q: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
-    return _call("full_reverse", (p.shape, q.shape), p, q, gram, slope)
+    pair = _pair(p, q, gram)
+    (pair_slope,) = _call("full_reverse", (pair.shape,), pair, gram, slope)
+    return pair_slope[:, 0], pair_slope[:, 1]
+
+
+def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+    pair = _pair(p, q, gram)
+    losses, pair_slope = _call("full_descent", ((p.shape[0], gram.shape[1]), pair.shape), pair, gram, target, clip)
+    return losses, pair_slope[:, 0], pair_slope[:, 1]
 
 
 def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
@@ -134,10 +152,6 @@ def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
 
 def _diagonal_reverse(omega: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
     return _call("diagonal_reverse", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, slope)
-
-
-def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
-    return _call("full_descent", ((p.shape[0], gram.shape[1]), p.shape, q.shape), p, q, gram, target, clip)
 
 
 def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
