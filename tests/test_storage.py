@@ -80,7 +80,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"P": np.zeros(3)}, tmp_path / "other.safetensors")
-    with pytest.raises(ValueError, match="not a lintra model file"):
+    with pytest.raises(ValueError, match="is not a lintra-model-1 file: its format is None"):
         storage.load(tmp_path / "other.safetensors")
     with pytest.raises(FileNotFoundError):
         storage.load(tmp_path / "missing.safetensors")

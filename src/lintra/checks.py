@@ -37,6 +37,21 @@ def noise_std(name: str, value: Any) -> float:
     return number + 0.0  # so that -0 becomes 0
 
 
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a finite number above zero, or refuse it.
+
+    >>> positive("clip", 1)
+    1.0
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{name}` must be a number, got {value!r}.") from None
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"`{name}` must be finite and above zero, got {value!r}.")
+    return number
+
+
 def concrete(array: Any) -> np.ndarray | None:
     """The values of an array that can be looked at; nothing while JAX is tracing it.
 

@@ -18,6 +18,8 @@ from lintra.losses import Comparison, Estimate
 from lintra.models import Rescaled
 from lintra.predictor import AbstractPredictor
 from lintra.problem import NoisyRegression
+from lintra.training import RECIPES, Task, TrainingFailedError
+from lintra.training import train as train_model
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -105,8 +107,8 @@ def evaluate_command(
     """Adjusted loss of models from files, on fresh sequences."""
     rows = []
     for path in model_file:
-        model = storage.load(path)
-        own_noise = storage.read_metadata(path)["noise"] or "uniform(0,5)"
+        model, metadata = storage.load_with_metadata(path)
+        own_noise = metadata["noise"] or "uniform(0,5)"
         problem = NoisyRegression(
             model.dim, model.context if context is None else context, own_noise if noise is None else noise
         )
@@ -128,6 +130,52 @@ def evaluate_command(
         rows += column
     scaled = "rescaled to the training length" if rescale else "as printed"
     _show(rows, f"Adjusted loss, {sequences:,} sequences, models used {scaled}", json)
+
+
+@app.command()
+def train(
+    variant: Annotated[str, typer.Option(help="full, diag or gd++.")],
+    layers: Annotated[int, typer.Option(help="Number of layers.")],
+    noise: Annotated[str, typer.Option(help="Noise prior, e.g. uniform(0,5).")],
+    recipe: Annotated[str, typer.Option(help=f"How to train: {' or '.join(RECIPES)}.")] = "fast",
+    heads: Annotated[int, typer.Option(help="Number of heads.")] = 1,
+    dim: Dim = 10,
+    context: Context = 20,
+    seeds: Annotated[int | None, typer.Option(help="Starts side by side, of which the best is kept.")] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="query, truth or bayes; default: the recipe's own.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of Adam; default: the recipe's own.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Rate of Adam; default: the recipe's own.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Run folder; default: runs/ and the model's name.")] = None,
+    sequences: Annotated[int, typer.Option(help="Fresh sequences to measure the result on.")] = 1_000_000,
+    json: Json = False,
+) -> None:
+    """Train a model; a run that was interrupted goes on. Its folder holds settings, metrics and the model."""
+    task = Task(variant, layers, noise, heads=heads, dim=dim, context=context)
+    given = {"seeds": seeds, "objective": objective, "steps": steps, "learning_rate": learning_rate}
+    settings = {name: value for name, value in given.items() if value is not None}
+    if recipe not in RECIPES:
+        raise ValueError(f"`--recipe` must be one of {', '.join(RECIPES)}, got {recipe!r}.")
+    _keys(seed)
+    folder = out or Path("runs") / (task.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
+    terminal.keep_compiled_programs()
+    with terminal.Training(task.name) as shown:
+        trained = train_model(
+            task,
+            RECIPES[recipe](**settings),
+            seed=seed,
+            folder=folder,
+            num_sequences=sequences,
+            report=shown.report,
+            say=terminal.say,
+            track=shown.track,
+        )
+    row = {"method": variant, "layers": layers, "noise": task.noise, **trained.figures(), "file": str(folder)}
+    _show([row], f"Adjusted loss, {sequences:,} fresh sequences", json)
+    if trained.complaint:
+        raise TrainingFailedError(trained.complaint)
 
 
 @app.command()
@@ -192,7 +240,7 @@ def main() -> None:
     """Run the command line; bad input ends in one sentence."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, TrainingFailedError) as error:
         terminal.complain(str(error))
         sys.exit(2)
     except SystemExit as stop:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lintra import checks
 from lintra import native as kernel
 from lintra.recursion import diagonal_recursion, recursion, spectral_recursion
 
@@ -59,6 +60,32 @@ def diagonal_distance(
     return _plain_distance(partial(diagonal_recursion, omega, native=False), gram, target, clip)
 
 
+def probed_distance(
+    weights: Float[Array, "b d"],
+    target: Float[Array, "b d"],
+    probe: Float[Array, "b k d"] | None,
+    *,
+    clip: float | None = None,
+) -> Float[Array, ""]:
+    """Mean over sequences of `½ Σₖ ⟨probeₖ, w − target⟩²`, with the slope in w clipped as everywhere.
+
+    One probe is a sampled query, Eqs. (6) and (7); the rows of Λ's root are the average over all queries;
+    nothing stands for the identity.
+    """
+    difference = jax.lax.stop_gradient(weights - target)
+    if probe is None:
+        loss, slope = half_square(difference), difference
+    else:
+        errors = jnp.einsum("bkd,bd->bk", probe, difference)
+        loss, slope = half_square(errors), jnp.einsum("bkd,bk->bd", probe, errors)
+    if clip is not None:
+        length = jnp.sqrt(jnp.sum(slope**2, axis=-1, keepdims=True))
+        tiny = jnp.finfo(length.dtype).tiny
+        slope = slope * jnp.minimum(1, checks.positive("clip", clip) / jnp.maximum(length, tiny))
+    pull = jnp.sum(slope * weights, axis=-1)  # its slope in w is `slope`, and its value is taken out again
+    return jnp.mean(loss + pull - jax.lax.stop_gradient(pull))
+
+
 def polynomial_loss(
     rates: Float[Array, "layers 2"],
     eigenvalues: Float[Array, "*k"],
@@ -83,7 +110,7 @@ def polynomial_loss(
 
 def _limit(clip: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:
     """The clip as the kernel takes it, where zero stands for none."""
-    return jnp.asarray(0.0 if clip is None else clip, gram.dtype)
+    return jnp.asarray(0.0 if clip is None else checks.positive("clip", clip), gram.dtype)
 
 
 def _plain_distance(
@@ -92,14 +119,7 @@ def _plain_distance(
     target: Float[Array, "b d"],
     clip: float | None,
 ) -> Float[Array, ""]:
-    weights = weigh(jax.lax.stop_gradient(gram))
-    difference = jax.lax.stop_gradient(weights - target)
-    slope = difference
-    if clip is not None:
-        length = jnp.sqrt(jnp.sum(difference**2, axis=-1, keepdims=True))
-        slope = slope * jnp.minimum(1, clip / jnp.maximum(length, jnp.finfo(length.dtype).tiny))
-    pull = jnp.sum(slope * weights, axis=-1)  # its slope in w is `slope`, and its value is taken out again
-    return jnp.mean(half_square(difference) + pull - jax.lax.stop_gradient(pull))
+    return probed_distance(weigh(jax.lax.stop_gradient(gram)), target, None, clip=clip)
 
 
 @jax.custom_vjp

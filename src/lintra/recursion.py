@@ -59,6 +59,23 @@ def diagonal_recursion(
     return -diagonal_states(omega, gram)[..., -1, -1, :-1]
 
 
+def diagonal_slopes(
+    omega: Float[Array, "layers 2 2"],
+    gram: Float[Array, "b e e"],
+    slope: Float[Array, "b d"],
+    *,
+    native: bool = True,
+) -> Float[Array, "b layers 2 2"]:
+    """For every context, the slope in the ω of `⟨slope, w⟩`, where w are the weights after the last layer."""
+    if native and kernel.covers(gram):
+        return kernel.diagonal_reverse(omega[None], gram[None], slope[None])[0][0]
+
+    def along(omega: Array, gram: Float[Array, "e e"], slope: Float[Array, " d"]) -> Float[Array, ""]:
+        return diagonal_recursion(omega, gram, native=False) @ slope
+
+    return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, slope)
+
+
 def diagonal_states(omega: Float[Array, "layers 2 2"], gram: Gram) -> Float[Array, "*batch layers e e"]:
     """The matrix C after every layer when P and Q are diagonal.
 

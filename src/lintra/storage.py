@@ -43,25 +43,51 @@ def save(model: AbstractModel, path: str | os.PathLike, *, noise: str | None = N
         "scale": "own numbers are for a Gram matrix divided by context",
         "version": __version__,
     }
-    write_aside(Path(path), format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)}))
+    write_tensors(Path(path), tensors, metadata)
 
 
 def load(path: str | os.PathLike) -> AbstractModel:
     """Read a model back, bit for bit; a file that was cut or altered is refused."""
-    tensors, metadata = _read(Path(path))
+    return load_with_metadata(path)[0]
+
+
+def load_with_metadata(path: str | os.PathLike) -> tuple[AbstractModel, dict[str, str]]:
+    """Read a model and its metadata: family, layers, heads, dim, context, noise, version and more."""
+    tensors, metadata = read_tensors(Path(path), _FORMAT)
     own = {name.removeprefix("own."): value for name, value in tensors.items() if name.startswith("own.")}
     if not jax.config.jax_enable_x64 and any(value.dtype == np.float64 for value in own.values()):  # pyright: ignore[reportAttributeAccessIssue]
         raise ValueError(f"`path` '{path}' holds 64-bit numbers, but JAX_ENABLE_X64 turns 64 bits off.")
     try:
         family = FAMILIES[metadata["family"]]
-        return family.from_parameters(own, int(metadata["context"]), int(metadata["dim"]))
+        return family.from_parameters(own, int(metadata["context"]), int(metadata["dim"])), metadata
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(f"`path` '{path}' is not a model that lintra can read: {error}") from None
 
 
 def read_metadata(path: str | os.PathLike) -> dict[str, str]:
     """The metadata of a model file: family, layers, heads, dim, context, noise, version and more."""
-    return _read(Path(path))[1]
+    return read_tensors(Path(path), _FORMAT)[1]
+
+
+def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """Write named arrays and text, with a checksum over both, aside and renamed."""
+    write_aside(path, format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)}))
+
+
+def read_tensors(path: Path, expected_format: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Read named arrays and text back; a file that was cut or altered, or is of another format, is refused."""
+    content = path.read_bytes()
+    try:
+        tensors = parse_tensors(content)
+        metadata = _metadata(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ValueError(f"`path` '{path}' is not a whole safetensors file: {error}") from None
+    if metadata.get("format") != expected_format:
+        kind = metadata.get("format")
+        raise ValueError(f"`path` '{path}' is not a {expected_format} file: its format is {kind!r}.")
+    if metadata.pop("sha256", None) != _digest(tensors, metadata):
+        raise ValueError(f"`path` '{path}' was altered: its content does not match the checksum written with it.")
+    return tensors, metadata
 
 
 def write_aside(path: Path, content: bytes) -> None:
@@ -84,20 +110,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    content = path.read_bytes()
-    try:
-        tensors = parse_tensors(content)
-        metadata = _metadata(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ValueError(f"`path` '{path}' is not a whole safetensors file: {error}") from None
-    if metadata.get("format") != _FORMAT:
-        raise ValueError(f"`path` '{path}' is not a lintra model file: its format is {metadata.get('format')!r}.")
-    if metadata.pop("sha256", None) != _digest(tensors, metadata):
-        raise ValueError(f"`path` '{path}' was altered: its content does not match the checksum written with it.")
-    return tensors, metadata
 
 
 def _metadata(content: bytes) -> dict[str, str]:

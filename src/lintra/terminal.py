@@ -2,9 +2,13 @@
 
 import json
 import math
+import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import jax
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn as Bar
@@ -23,6 +27,70 @@ def progress(description: str) -> Callable[[Iterable[int], int], Iterator[int]]:
             yield from bar.track(items, total=total, description=description)
 
     return track
+
+
+class Training:
+    """Shows a training run: a bar with loss, rate and time left on a terminal, a line now and then in a log."""
+
+    def __init__(self, title: str):
+        self._title, self._interval, self._shown = title, 10.0, -math.inf
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            Bar(),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[loss]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal)
+        self._stage, self._task = None, None
+        self._begun = time.monotonic()
+
+    def __enter__(self) -> "Training":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def report(self, stage: str, done: tuple[int, int], metrics: Mapping[str, Any]) -> None:
+        """Show where a stage is."""
+        now, loss = time.monotonic(), f"loss {metrics['held_out']:.4g}"
+        if stage != self._stage:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._stage, self._since = stage, (now, done[0])
+            self._task = self._bar.add_task(f"{self._title}: {stage}", total=done[1], loss="", rate="")
+        seconds, steps = now - self._since[0], done[0] - self._since[1]
+        rate = f"{steps / seconds:.3g}/s" if seconds > 0 and steps else ""
+        assert self._task is not None
+        self._bar.update(self._task, completed=done[0], total=done[1], loss=loss, rate=rate)
+        if not _errors.is_terminal and (now - self._shown > self._interval or done[0] == done[1]):
+            self._shown = now
+            left = f", {(done[1] - done[0]) * seconds / steps:.0f} s left" if steps and done[0] < done[1] else ""
+            refused = f", {metrics['rejected']} steps refused" if metrics.get("rejected") else ""
+            time_used = f"{now - self._begun:6.0f} s"
+            say(f"{time_used}  {stage}  {done[0]}/{done[1]}  {loss}{refused}  {rate}{left}")
+
+    def track(self, items: Iterable[int], total: int) -> Iterator[int]:
+        """Show the measurement at the end."""
+        task = self._bar.add_task(f"{self._title}: measuring", total=total, loss="", rate="")
+        for item in items:
+            yield item
+            self._bar.advance(task)
+
+
+def keep_compiled_programs() -> None:
+    """Let JAX keep compiled programs in the user's cache folder, so that the next start is quick."""
+    root = os.environ.get("LINTRA_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    jax.config.update("jax_compilation_cache_dir", str(Path(root) / "lintra"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+def say(sentence: str) -> None:
+    """Tell something, on the error stream."""
+    _errors.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
 def complain(sentence: str) -> None:

@@ -45,6 +45,7 @@ class AbstractModel(AbstractLayered):
     """
 
     family: ClassVar[str]
+    _scaled: ClassVar[str]  # the parameter that is n times what is printed
     context: eqx.AbstractVar[int]
     token_dim: eqx.AbstractVar[int]
 
@@ -93,6 +94,19 @@ class AbstractModel(AbstractLayered):
             field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
         }
 
+    def from_printed_scale(self, printed: Model) -> Model:
+        """The family's own numbers from numbers on the scale of P and Q as printed, where P is n times smaller.
+
+        Numbers are of the model's structure: parameters or steps of an optimiser.
+        """
+        return eqx.tree_at(
+            lambda tree: getattr(tree, self._scaled), printed, replace_fn=lambda p: self.context * p
+        )
+
+    @abc.abstractmethod
+    def relabelled(self: Model, unit: float) -> Model:
+        """The model that does for labels `unit` times as large what this one does, predictions included."""
+
     @classmethod
     @abc.abstractmethod
     def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "AbstractModel":
@@ -101,6 +115,12 @@ class AbstractModel(AbstractLayered):
     @abc.abstractmethod
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer, for Gram matrices already divided by `context`."""
+
+    @abc.abstractmethod
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²` for Gram matrices already divided by `context`, fast to differentiate."""
 
     @abc.abstractmethod
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:

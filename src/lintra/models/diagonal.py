@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
 from lintra.models.full import Full
+from lintra.objective import diagonal_distance
 from lintra.recursion import diagonal_recursion, diagonal_states
 
 
@@ -27,6 +28,7 @@ class Diagonal(AbstractModel):
     """
 
     family: ClassVar[str] = "diag"
+    _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads 2"]
     q: Float[Array, "layers heads 2"]
     context: int = eqx.field(static=True)
@@ -72,9 +74,20 @@ class Diagonal(AbstractModel):
         """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
 
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return diagonal_distance(self.omega, gram, target, clip=clip)
+
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
         return diagonal_states(self.omega, gram)
+
+    def relabelled(self, unit: float) -> "Diagonal":
+        """The model for labels `unit` times as large."""
+        scale = jnp.asarray([1.0, 1 / unit**2], self.q.dtype)
+        return eqx.tree_at(lambda model: model.q, self, self.q * scale)
 
     def at(self, dim: int) -> "Diagonal":
         """The same numbers for another number of inputs."""

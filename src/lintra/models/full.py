@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import checks
 from lintra.models.base import AbstractModel, check_matrices
+from lintra.objective import full_distance
 from lintra.recursion import recursion, recursion_states
 
 
@@ -29,6 +30,7 @@ class Full(AbstractModel):
     """
 
     family: ClassVar[str] = "full"
+    _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads e e"]
     q: Float[Array, "layers heads e e"]
     context: int = eqx.field(static=True)
@@ -78,6 +80,12 @@ class Full(AbstractModel):
         keys = jnp.swapaxes(arrays["W_K"], -1, -2)
         return cls.from_matrices(arrays["W_P"] @ arrays["W_V"], keys @ arrays["W_Q"], context)
 
+    def relabelled(self, unit: float) -> "Full":
+        """The model for labels `unit` times as large: `D⁻¹ P D` and `D Q D` with D = diag(1, …, 1, 1/unit)."""
+        scale = jnp.ones(self.token_dim, self.p.dtype).at[-1].set(1 / unit)
+        matrices = self.p / scale[:, None] * scale, self.q * scale[:, None] * scale
+        return eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+
     @property
     def token_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Width of a token, d + 1."""
@@ -90,6 +98,12 @@ class Full(AbstractModel):
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return recursion(self.p, self.q, gram)
+
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return full_distance(self.p, self.q, gram, target, clip=clip)
 
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""

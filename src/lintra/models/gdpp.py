@@ -12,7 +12,7 @@ from lintra import checks
 from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
-from lintra.objective import polynomial_loss
+from lintra.objective import diagonal_distance, polynomial_loss
 from lintra.recursion import diagonal_recursion, diagonal_states, spectral_recursion
 from lintra.statistics import GramStatistics
 
@@ -29,6 +29,7 @@ class GDPlusPlus(AbstractModel):
     """
 
     family: ClassVar[str] = "gd++"
+    _scaled: ClassVar[str] = "rates"
     rates: Float[Array, "layers heads 2"]
     context: int = eqx.field(static=True)
     token_dim: int = eqx.field(static=True)
@@ -75,13 +76,26 @@ class GDPlusPlus(AbstractModel):
         """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
 
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return diagonal_distance(self.omega, gram, target, clip=clip)
+
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
         return diagonal_states(self.omega, gram)
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""
-        return spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.context)[0] / self.context
+        return self.response_and_remainder(eigenvalues)[0]
+
+    def response_and_remainder(
+        self, eigenvalues: Float[Array, "*k"]
+    ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
+        """The same with `1 − s f`, which is known to its last digit even where it is tiny."""
+        f, rho = spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.context)
+        return f / self.context, rho
 
     def spectral_loss(
         self,
@@ -103,6 +117,10 @@ class GDPlusPlus(AbstractModel):
         coordinates = jnp.einsum("...ij,...i->...j", vectors, stats.xy)
         responses = jnp.moveaxis(self.response(s), 0, -2)
         return jnp.einsum("...ij,...lj->...li", vectors, responses * coordinates[..., None, :])
+
+    def relabelled(self, unit: float) -> "GDPlusPlus":
+        """The model for labels `unit` times as large: itself, since it attends to inputs only."""
+        return self
 
     def at(self, dim: int) -> "GDPlusPlus":
         """The same numbers for another number of inputs."""

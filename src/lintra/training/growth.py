@@ -1,0 +1,210 @@
+"""Depth continuation: a layer that does almost nothing is put at every place, and the best fit is kept.
+
+A layer of exact zeros would stay so, since P and Q multiply; a small one finds its use.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lintra import closed_form
+from lintra.models import AbstractModel, Diagonal, GDPlusPlus
+from lintra.training.held_out import HeldOut, sample_held_out
+from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
+from lintra.training.lessons import sample_pool
+from lintra.training.recipe import Task
+from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError
+
+_TRIAL = 10  # iterations for every place
+_CHOICE = 15  # iterations for the few best places
+_KEPT = 3
+_POLISH = 20  # iterations for the best one, at the last depth
+
+
+Fitted = tuple[Float[Array, "layers heads k"], Float[Array, ""]]
+"""Numbers, and the value of the fit there."""
+
+Sequences = tuple[tuple[SequenceFit, SequenceFit, SequenceFit], HeldOut]
+"""Three fits and held-out sequences."""
+
+
+class AbstractGrowth(AbstractStage):
+    """Layers are added one at a time; a piece of work is one depth."""
+
+    task: eqx.AbstractVar[Task]
+
+    @property
+    @abc.abstractmethod
+    def seedlings(self) -> Float[np.ndarray, "c k"]:
+        """Layers that do almost nothing, in the family's own numbers."""
+
+    @abc.abstractmethod
+    def model(self, numbers: Float[Array, "layers heads k"]) -> AbstractModel:
+        """The model with these numbers."""
+
+    @abc.abstractmethod
+    def fits(self, material: Any) -> tuple[AbstractFit, AbstractFit, AbstractFit]:
+        """Fits for trying every place, for choosing among the best, and for the last depth."""
+
+    def start(self, models: Models) -> State:
+        """No layers."""
+        shape = self.task.layers, self.task.heads, self.seedlings.shape[-1]
+        known = self.known(models)
+        return {
+            "depth": jnp.asarray(0),
+            "numbers": jnp.zeros(shape),
+            "known": jnp.zeros(shape) if known is None else known,
+            "held_out": jnp.asarray(jnp.inf),
+        }
+
+    def known(self, models: Models) -> Float[Array, "layers heads k"] | None:
+        """Numbers of a model of full depth that is worth trying too."""
+        return None
+
+    def advance(self, state: State, material: Any) -> State:
+        """Add one layer."""
+        first, second, third = self.fits(material)
+        depth = int(state["depth"]) + 1
+        starts = self._starts(np.asarray(state["numbers"]), depth)
+        if depth == self.task.layers and state["known"].any():
+            starts.append(np.asarray(state["known"]))
+        mask = jnp.zeros(state["numbers"].shape).at[:depth].set(1.0)
+        tried = [levenberg_marquardt(first, jnp.asarray(start), mask, _TRIAL) for start in starts]
+        tried = [levenberg_marquardt(second, numbers, mask, _CHOICE) for numbers, _ in _best(tried, _KEPT)]
+        if depth == self.task.layers:
+            tried = [levenberg_marquardt(third, numbers, mask, _POLISH) for numbers, _ in _best(tried, 1)]
+        numbers, value = _best(tried, 1)[0]
+        if not np.isfinite(value):
+            raise TrainingFailedError(f"No place for layer {depth} gives a finite loss. Try another seed.")
+        return state | {"depth": jnp.asarray(depth), "numbers": numbers, "held_out": self.judge(numbers, material)}
+
+    @abc.abstractmethod
+    def judge(self, numbers: Float[Array, "layers heads k"], material: Any) -> Float[Array, ""]:
+        """Adjusted loss of these numbers."""
+
+    def _starts(self, numbers: Float[np.ndarray, "layers heads k"], depth: int) -> list[np.ndarray]:
+        """A seedling at every place; heads share a layer's numbers unevenly, so that they can part."""
+        heads = self.task.heads
+        share = (1 + 0.5 * np.cos(np.arange(heads))) / heads
+        starts = []
+        for place in range(depth):
+            for seedling in self.seedlings:
+                layer = seedling * share[:, None] ** 0.5 if heads > 1 else seedling[None]
+                starts.append(np.insert(numbers, place, layer, axis=0)[: len(numbers)])
+        return starts
+
+    def progress(self, state: State) -> tuple[int, int]:
+        """In layers."""
+        return int(state["depth"]), self.task.layers
+
+    def metrics(self, state: State) -> dict[str, Any]:
+        """The adjusted loss."""
+        return {"depth": int(state["depth"]), "held_out": float(state["held_out"])}
+
+    def finish(self, state: State) -> AbstractModel:
+        """The grown model."""
+        return self.model(state["numbers"])
+
+
+class GDPlusPlusGrowth(AbstractGrowth):
+    """GD++, on the density of eigenvalues.
+
+    Arguments:
+        name: What the model will be called.
+        key: Not used: there is nothing random here.
+        task: What to train.
+        tail: Eigenvalues rarer than this are left out. A smaller one makes rarer sequences safe, at the
+            price of a larger loss on the usual ones.
+    """
+
+    name: str = eqx.field(static=True)
+    key: Key[Array, ""]
+    task: Task = eqx.field(static=True)
+    tail: float = eqx.field(static=True, default=1e-9)
+
+    @property
+    def seedlings(self) -> Float[np.ndarray, "c k"]:
+        """`(ω_xx, ω_yx)`."""
+        return np.asarray([[-0.1, -0.1], [-0.1, -0.5], [0.05, -0.1], [0.05, -0.5]])
+
+    def prepare(self) -> SpectralFit:
+        """Nodes and weights of the density."""
+        return SpectralFit.of(self.task.problem, self.tail)
+
+    def fits(self, material: SpectralFit) -> tuple[SpectralFit, SpectralFit, SpectralFit]:
+        """The same for all."""
+        return material, material, material
+
+    def model(self, numbers: Float[Array, "layers heads k"]) -> GDPlusPlus:
+        """GD++ with these rates."""
+        return GDPlusPlus(numbers, self.task.context, self.task.dim)
+
+    def judge(self, numbers: Float[Array, "layers heads k"], material: SpectralFit) -> Float[Array, ""]:
+        """The fit's value plus the loss of the best response, which is that of constant ridge regression."""
+        problem = self.task.problem
+        return material.value(numbers) + closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem)
+
+
+class DiagonalGrowth(AbstractGrowth):
+    """DIAG, on a pool of sequences.
+
+    Arguments:
+        name: What the model will be called.
+        key: Randomness.
+        task: What to train.
+        pool: Number of sequences, a multiple of 32,768; places are compared on a sixteenth of them.
+        objective: `bayes` or `truth`.
+        held_out: Number of held-out sequences.
+    """
+
+    name: str = eqx.field(static=True)
+    key: Key[Array, ""]
+    task: Task = eqx.field(static=True)
+    pool: int = eqx.field(static=True, default=32_768)
+    objective: str = eqx.field(static=True, default="bayes")
+    held_out: int = eqx.field(static=True, default=16_384)
+
+    @property
+    def seedlings(self) -> Float[np.ndarray, "c k"]:
+        """`(p_x, p_y, q_x, q_y)`."""
+        return np.asarray([[0.15, -0.15, 0.3, 0.3], [-0.15, -0.15, 0.3, -0.3]])
+
+    def prepare(self) -> Sequences:
+        """Draw sequences."""
+        pool_key, signs_key, held_out_key = jax.random.split(self.key, 3)
+        pool = sample_pool(self.task.problem, pool_key, objective=self.objective, size=self.pool)
+        held_out = sample_held_out(self.task.problem, held_out_key, self.held_out)
+        sizes = self.pool // 16, self.pool // 8, self.pool
+        return tuple(SequenceFit.of(pool.pick(np.arange(size)), signs_key) for size in sizes), held_out
+
+    def fits(self, material: Sequences) -> tuple[SequenceFit, SequenceFit, SequenceFit]:
+        """On few sequences, more, and all."""
+        return material[0]
+
+    def known(self, models: Models) -> Float[Array, "layers heads k"] | None:
+        """GD++ is a DIAG model."""
+        if "gd++" not in models:
+            return None
+        found = models["gd++"]
+        assert isinstance(found, GDPlusPlus)
+        return jnp.concatenate([found.to_diagonal().p, found.to_diagonal().q], axis=-1)
+
+    def model(self, numbers: Float[Array, "layers heads k"]) -> Diagonal:
+        """DIAG with these p and q."""
+        return Diagonal(numbers[..., :2], numbers[..., 2:], self.task.context, self.task.dim)
+
+    def judge(self, numbers: Float[Array, "layers heads k"], material: Sequences) -> Float[Array, ""]:
+        """Measured on held-out sequences."""
+        return _held_out_loss(material[1], self.model(numbers))
+
+
+_held_out_loss = jax.jit(HeldOut.loss)
+
+
+def _best(tried: list[Fitted], count: int) -> list[Fitted]:
+    return sorted(tried, key=lambda fitted: float(fitted[1]))[:count]

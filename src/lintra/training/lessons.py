@@ -1,0 +1,157 @@
+"""What a model learns from: Gram matrices on its own scale, and the weights it should come close to.
+
+Three objectives have the same minimiser, since given the context all three targets have the same mean:
+
+- `query`: the paper's Eqs. (6) and (7), the squared error at one sampled query;
+- `truth`: the same with the query averaged out, `½‖w − w_τ‖²`;
+- `bayes`: the distance to the Bayes predictor, `½‖w − w_B‖²`, which has the least noise.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Key
+
+from lintra.baselines import Bayes, oracle_weights
+from lintra.models import AbstractModel
+from lintra.objective import probed_distance
+from lintra.problem import NoisyRegression
+from lintra.statistics import GramStatistics, sample_data, sample_statistics
+
+OBJECTIVES = ("query", "truth", "bayes")
+_BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
+
+Tree = TypeVar("Tree")
+
+
+class Lesson(eqx.Module):
+    """Sequences to learn from.
+
+    Attributes:
+        gram: Gram matrices divided by the context length.
+        target: The weights to come close to.
+        probe: Directions in which closeness counts, see `probed_distance`; nothing means in all alike.
+    """
+
+    gram: Float[Array, "*batch e e"]
+    target: Float[Array, "*batch d"]
+    probe: Float[Array, "*batch k d"] | None
+
+    def probed(self, difference: Float[Array, "b d"]) -> Float[Array, "b k"]:
+        """The errors that a difference of weights makes."""
+        return difference if self.probe is None else jnp.einsum("bkd,bd->bk", self.probe, difference)
+
+    def unprobed(self, errors: Float[Array, "b k"]) -> Float[Array, "b d"]:
+        """The transpose: from a slope in the errors to one in the weights."""
+        return errors if self.probe is None else jnp.einsum("bkd,bk->bd", self.probe, errors)
+
+    def in_unit(self, unit: float) -> "Lesson":
+        """The same sequences with labels, and so weights, divided by `unit`."""
+        scale = jnp.ones(self.gram.shape[-1], self.gram.dtype).at[-1].set(1 / unit)
+        return Lesson(self.gram * scale[:, None] * scale, self.target / unit, self.probe)
+
+    def pick(self, indices: Array) -> "Lesson":
+        """The sequences with these indices."""
+        return jax.tree.map(lambda leaf: leaf[indices], self)
+
+
+def loss(model: AbstractModel, lesson: Lesson, *, clip: float | None = None) -> Float[Array, ""]:
+    """Mean loss of a model on a batch of sequences, in their precision, with the slope clipped per sequence."""
+    model = cast(model, lesson.gram.dtype)
+    if lesson.probe is None:
+        return model.distance(lesson.gram, lesson.target, clip=clip)
+    return probed_distance(model.final(lesson.gram), lesson.target, lesson.probe, clip=clip)
+
+
+@partial(jax.jit, static_argnames=("objective", "size", "dtype"))
+def sample_lesson(
+    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw fresh sequences for an objective.
+
+    >>> lesson = sample_lesson(NoisyRegression(), jax.random.key(0), objective="truth", size=5)
+    >>> lesson.target.shape
+    (5, 10)
+    """
+    sequence_key, query_key = jax.random.split(key)
+    stats, truth = sample_statistics(problem, sequence_key, (size,), dtype)
+    target = Bayes(problem.noise).weights(stats) if objective == "bayes" else truth.weights
+    root = problem.covariance_root().astype(dtype)
+    probe = None
+    if objective == "query":
+        probe = (jax.random.normal(query_key, (size, problem.dim), dtype) @ root.T)[:, None, :]
+    elif not problem.is_isotropic:
+        probe = jnp.broadcast_to(root.T, (size, problem.dim, problem.dim))
+    return Lesson(stats.gram / problem.context, target, probe)
+
+
+def sample_pool(
+    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw many sequences that will be used again and again; targets are computed in 64 bits."""
+
+    def block(key: Key[Array, ""]) -> Lesson:
+        if objective == "bayes":
+            return cast(sample_with_bayes(problem, key)[0], dtype)
+        return cast(sample_lesson(problem, key, objective=objective, size=_BLOCK), dtype)
+
+    return in_blocks(block, key, size)
+
+
+@jax.jit
+def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Lesson, Float[Array, "b d"]]:
+    """Draw 8,192 sequences with the Bayes predictor's weights as targets, and the oracle's weights beside them.
+
+    One program serves pools and held-out sequences, since it takes long to compile.
+    """
+    stats, truth = sample_statistics(problem, key, (_BLOCK,))
+    return _with_bayes(problem, stats), oracle_weights(stats, truth.noise_std)
+
+
+def sample_widened(
+    problem: NoisyRegression, key: Key[Array, ""], *, size: int, dtype: DTypeLike = float
+) -> Lesson:
+    """Draw sequences that are wider than the problem's, with the Bayes predictor's weights as targets.
+
+    Inputs are up to 15 % longer and up to half as long again in one random direction, weights up to twice
+    and noise up to one and a half times as large. Models that learn from a few of them stay calm on the
+    rarest of the problem's own sequences.
+    """
+    return in_blocks(lambda key: cast(_widened(problem, key), dtype), key, size)
+
+
+@jax.jit
+def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
+    data_key, longer_key, stretch_key, direction_key, weights_key, noise_key = jax.random.split(key, 6)
+    x, y, truth = sample_data(problem, data_key, (_BLOCK,))
+    noise = y - jnp.einsum("bnd,bd->bn", x, truth.weights)
+    u = jax.random.normal(direction_key, (_BLOCK, problem.dim))
+    u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
+    stretched = 0.5 * jax.random.uniform(stretch_key, (_BLOCK, 1, 1)) * (x @ u[..., None]) * u[:, None, :]
+    x = (1 + 0.15 * jax.random.uniform(longer_key, (_BLOCK, 1, 1))) * (x + stretched)
+    weights = truth.weights * (1 + jax.random.uniform(weights_key, (_BLOCK, 1)))
+    y = jnp.einsum("bnd,bd->bn", x, weights) + noise * (1 + 0.5 * jax.random.uniform(noise_key, (_BLOCK, 1)))
+    return _with_bayes(problem, GramStatistics.from_data(x, y))
+
+
+def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:
+    target, probe, size = Bayes(problem.noise).weights(stats), None, stats.gram.shape[0]
+    if not problem.is_isotropic:
+        probe = jnp.broadcast_to(problem.covariance_root().T, (size, problem.dim, problem.dim))
+    return Lesson(stats.gram / problem.context, target, probe)
+
+
+def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], size: int) -> Tree:
+    """Draw `size` sequences, a block of 8,192 at a time."""
+    blocks = [block(key) for key in jax.random.split(key, -(-size // _BLOCK))]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:size], *blocks)
+
+
+def cast(tree: Tree, dtype: DTypeLike) -> Tree:
+    """All arrays in another precision."""
+    return jax.tree.map(lambda leaf: leaf.astype(dtype), tree)

@@ -1,0 +1,113 @@
+"""The training loop: stages one after the other, each in small pieces of work, in a run folder or without one."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jaxlib
+import numpy as np
+
+from lintra import native
+from lintra._version import __version__
+from lintra.evaluation import Track
+from lintra.storage import save
+from lintra.training.fast import Fast
+from lintra.training.outcome import Trained, judge
+from lintra.training.paper import Paper
+from lintra.training.recipe import AbstractRecipe, Task
+from lintra.training.run import Run
+from lintra.training.stage import AbstractStage, Models
+
+RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
+
+Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
+"""Told after every piece of work: the stage, how much is done of how much, and the metrics."""
+
+
+def train(
+    task: Task,
+    recipe: AbstractRecipe,
+    *,
+    seed: int = 0,
+    folder: str | os.PathLike | None = None,
+    num_sequences: int = 1_000_000,
+    report: Report | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+    track: Track | None = None,
+) -> Trained:
+    """Train a model and measure it on fresh sequences.
+
+    Arguments:
+        task: What to train.
+        recipe: How to train it.
+        seed: Seed of everything.
+        folder: A run folder; a run that was interrupted there goes on. Nothing to keep all in memory.
+        num_sequences: Fresh sequences to measure the result on.
+        report: Told after every piece of work.
+        say: Told what people should know.
+        track: Shows the progress of the measurement.
+    """
+    training_key, judging_key = jax.random.split(jax.random.key(seed))
+    stages = recipe.stages(task, training_key)
+    run = None
+    if folder is not None:
+        run = Run(Path(folder), _settings(task, recipe, seed), versions(), say=say)
+    try:
+        model = _run_stages(stages, run, report)[stages[-1].name]
+        if run is not None:
+            save(model, run.folder / "model.safetensors", noise=task.noise)
+        trained = judge(model, task.problem, num_sequences=num_sequences, key=judging_key, track=track)
+        if run is not None:
+            run.conclude(trained.figures())
+        return trained
+    finally:
+        if run is not None:
+            run.close()
+
+
+def _run_stages(stages: list[AbstractStage], run: Run | None, report: Report | None) -> Models:
+    models = {} if run is None else run.models
+    begun = time.monotonic()
+    for index, stage in enumerate(stages):
+        if run is not None and index < run.stage:
+            continue
+        state = stage.start(models)
+        if run is not None and index == run.stage:
+            state = run.state(state)
+        material = stage.prepare()
+        while (done := stage.progress(state))[0] < done[1]:
+            state = stage.advance(state, material)
+            metrics = stage.metrics(state)
+            if run is not None:
+                seconds = {"seconds": round(time.monotonic() - begun, 2)}
+                run.record({"stage": index, "name": stage.name} | metrics | seconds)
+                run.checkpoint(index, state, models)
+            if report is not None:
+                report(stage.name, stage.progress(state), metrics)
+        models = models | {stage.name: stage.finish(state)}
+        if run is not None:
+            run.checkpoint(index + 1, {}, models, now=True)
+    return models
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that has a say in the last bits of a result."""
+    return {
+        "lintra": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "jaxlib": jaxlib.__version__,
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "kernel": native.instruction_set() or "plain JAX",
+    }
+
+
+def _settings(task: Task, recipe: AbstractRecipe, seed: int) -> dict[str, Any]:
+    name = next(name for name, kind in RECIPES.items() if isinstance(recipe, kind))
+    return {**asdict(task), "recipe": name, **recipe.settings(), "seed": seed}

@@ -1,0 +1,118 @@
+"""What to train, and the interface of the recipes that say how."""
+
+import abc
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lintra import checks
+from lintra.models import FAMILIES, AbstractModel
+from lintra.noise import parse_noise
+from lintra.problem import NoisyRegression
+from lintra.training.stage import AbstractStage, Models
+
+
+@dataclass(frozen=True)
+class Task:
+    """A cell of Table 1, or of a larger table: a family, a depth and a problem.
+
+    Arguments:
+        variant: `full`, `diag` or `gd++`.
+        layers: Number of layers.
+        noise: The noise prior.
+        heads: Number of heads.
+        dim: Number of inputs.
+        context: Number of examples.
+
+    >>> Task("diag", 5, "uniform(0, 5)").name
+    'diag-5-uniform(0,5)'
+    >>> Task("full", 3, "choice(1,3)", heads=2, dim=5, context=50).name
+    'full-3-choice(1,3)-h2-n50-d5'
+    """
+
+    variant: str
+    layers: int
+    noise: str
+    heads: int = 1
+    dim: int = 10
+    context: int = 20
+
+    def __post_init__(self) -> None:
+        if self.variant not in FAMILIES:
+            raise ValueError(f"`variant` must be one of {', '.join(FAMILIES)}, got {self.variant!r}.")
+        for name in ("layers", "heads", "dim", "context"):
+            checks.whole_number(name, getattr(self, name))
+        object.__setattr__(self, "noise", str(parse_noise(self.noise)))
+
+    @property
+    def problem(self) -> NoisyRegression:
+        """Where sequences come from."""
+        return NoisyRegression(self.dim, self.context, self.noise)
+
+    @property
+    def name(self) -> str:
+        """The name under which such models are published."""
+        heads = f"-h{self.heads}" if self.heads > 1 else ""
+        size = f"-n{self.context}-d{self.dim}" if (self.context, self.dim) != (20, 10) else ""
+        return f"{self.variant}-{self.layers}-{self.noise}{heads}{size}"
+
+
+@dataclass(frozen=True)
+class AbstractRecipe(abc.ABC):
+    """How to train: settings, and the stages that follow from them."""
+
+    @abc.abstractmethod
+    def stages(self, task: Task, key: Key[Array, ""]) -> list[AbstractStage]:
+        """The stages, of which the last one leaves the trained model behind."""
+
+    def settings(self) -> dict[str, Any]:
+        """All settings by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RandomStarts:
+    """Models with independent normal parameters, one per seed."""
+
+    task: Task
+    count: int
+    scale: float
+    printed: bool = False  # whether the scale is that of P and Q as printed
+    unit: float = 1.0  # the scale is for labels divided by this
+
+    def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
+        """Draw them; a start depends on its own number and not on how many there are."""
+        task = self.task
+
+        def draw(number: int) -> AbstractModel:
+            return FAMILIES[task.variant].random(
+                task.layers,
+                dim=task.dim,
+                context=task.context,
+                num_heads=task.heads,
+                scale=self.scale,
+                key=jax.random.fold_in(key, number),
+            )
+
+        drawn = stack([draw(number) for number in range(self.count)])
+        drawn = drawn.from_printed_scale(drawn) if self.printed else drawn
+        return drawn.relabelled(self.unit)
+
+
+@dataclass(frozen=True)
+class Only:
+    """One start: a model that a stage before has found."""
+
+    name: str
+
+    def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
+        """The model, stacked."""
+        return stack([models[self.name]])
+
+
+def stack(models: list[AbstractModel]) -> AbstractModel:
+    """Models of one shape as one, with a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
