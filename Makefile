@@ -5,8 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ARM_COMPILER ?= aarch64-linux-gnu-g++
+ARM_RUN ?= qemu-aarch64
 
-.PHONY: reproduce test test-slow check format bench lock clean
+.PHONY: reproduce test test-slow check format bench arm lock clean
 
 reproduce: $(READY)  ## run the main job
 	$(BIN)/lintra baselines --sequences 200000
@@ -31,6 +33,11 @@ format: $(READY)
 bench: $(READY)  ## measure speed, side by side
 	$(BIN)/lintra bench
 
+arm:  ## build the kernel for 64-bit ARM and check it under an emulator
+	@command -v $(ARM_COMPILER) >/dev/null && command -v $(ARM_RUN) >/dev/null || { echo "make arm needs $(ARM_COMPILER) \
+	and $(ARM_RUN); on Debian: apt-get install g++-aarch64-linux-gnu qemu-user"; exit 1; }
+	native/check.sh $(ARM_COMPILER) $(ARM_RUN)
+
 $(READY): requirements.lock pyproject.toml setup.py $(wildcard native/*)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "lintra needs Python 3.11 or newer, \
 	this is " + sys.version.split()[0] + ". Say which with: make PYTHON=python3.12 ...")'
@@ -38,6 +45,8 @@ $(READY): requirements.lock pyproject.toml setup.py $(wildcard native/*)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@test -e src/lintra/_native.so || echo "lintra: the native kernel was not built (is there a C++ compiler?); plain JAX \
+	will be used, which is slower."
 	touch $@
 
 lock: $(READY)  ## resolve the dependencies anew

@@ -1,10 +1,12 @@
 """Builds the native kernel, once per instruction set; without a compiler the package works in plain JAX."""
 
 import platform
+import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 
 SOURCES = Path("native")
 LEVELS = {  # name: (compiler flags, bytes of a vector, rows and columns of a tile)
@@ -22,6 +24,14 @@ class BuildKernel(build_ext):
     """Compiles `kernel.cpp` for every level and `handlers.cpp` once, and links them into one library."""
 
     def build_extension(self, ext: Extension) -> None:
+        try:
+            self.compile_and_link(ext)
+        except Exception as error:
+            sentence = "lintra: the native kernel could not be compiled; plain JAX will be used, which is slower."
+            print(sentence, file=sys.stderr)
+            raise CompileError(str(error)) from error  # `optional` lets the installation go on
+
+    def compile_and_link(self, ext: Extension) -> None:
         import jaxlib  # its wheel carries the headers of XLA's foreign function interface
 
         flags = ["-O3", "-std=c++17", "-fPIC", "-Wall"]

@@ -7,6 +7,7 @@
 // so that only two products of matrices are needed, both symmetric.
 #pragma once
 
+#include "kernel.hpp"
 #include "products.hpp"
 
 namespace LINTRA_ISA {
@@ -19,6 +20,7 @@ struct Omega {
 template <class T, class Size>
 struct Diagonal {
   using V = Vec<T>;
+  static constexpr int fewer = 1;  // `dim` is one less than the size of a Gram matrix
 
   int layers;
   Size dim;
@@ -30,14 +32,15 @@ struct Diagonal {
   V *row, *column;        // per layer, of dim + 1: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
   V *xy_slope, *f, *h, *m;
   V yy_slope;
+  V *result, *omega_slope;  // the last row of C, and the slopes in the four numbers of every layer
 
-  static std::size_t scratch(int layers, Size dim) {  // in vectors
-    const std::size_t m = (std::size_t)dim * dim, n = layers;
-    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim;
+  static std::size_t scratch(Shape s) {  // in vectors
+    const std::size_t dim = s.size - 1, m = dim * dim, n = s.layers;
+    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim + (dim + 1) + 4 * n;
   }
 
-  Diagonal(int layers, Size dim, const T* omega, V* memory)
-      : layers(layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)) {
+  Diagonal(Shape s, Size dim, const T* omega, V* memory)
+      : layers(s.layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)) {
     auto take = [&memory](std::ptrdiff_t count) {
       V* start = memory;
       memory += count;
@@ -57,6 +60,8 @@ struct Diagonal {
     f = take(dim);
     h = take(dim);
     m = take(dim);
+    result = take(dim + 1);
+    omega_slope = take(4 * layers);
   }
 
   View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, dim}; }
@@ -74,6 +79,12 @@ struct Diagonal {
       reinterpret_cast<T*>(yy)[lane] = entry(dim, dim);
     }
   }
+
+  void store_group(T* out, std::int64_t first, int filled) const {
+    store_lanes<T>(out + first * 4 * layers, omega_slope, 4 * layers, filled);
+  }
+
+  void store_sums(T*) const {}
 
   void layer(int l) {
     const Omega<T> w = omega[l];
@@ -101,35 +112,27 @@ struct Diagonal {
     yy[l + 1] = w.yx * w.yx * asa + T(2) * w.yx * d * aa + d * d * lambda;
   }
 
-  // r' T for a row r
-  void row_times(int l, const V* r, V* out) {
-    const Omega<T> w = omega[l];
-    const V *s = xx + l * square, *a = xy + l * dim;
-    apply<T, Store::assign>(out, whole(s), r, dim);
-    for (int i = 0; i < dim; ++i) out[i] = r[i] + w.xx * out[i] + w.yx * r[dim] * a[i];
-    out[dim] = r[dim] * (T(1) + w.yy * yy[l]) + w.xy * dot<T>(a, r, dim);
-  }
-
-  // T v for a column v
-  void times_column(int l, const V* v, V* out) {
-    const Omega<T> w = omega[l];
+  // T v for a column v, or r' T for a row r where w_xy and w_yx change places
+  void times(int l, const V* v, V* out, T into_x, T into_y) {
     const V *s = xx + l * square, *a = xy + l * dim;
     apply<T, Store::assign>(out, whole(s), v, dim);
-    for (int i = 0; i < dim; ++i) out[i] = v[i] + w.xx * out[i] + w.xy * v[dim] * a[i];
-    out[dim] = v[dim] * (T(1) + w.yy * yy[l]) + w.yx * dot<T>(a, v, dim);
+    for (int i = 0; i < dim; ++i) out[i] = v[i] + omega[l].xx * out[i] + into_x * v[dim] * a[i];
+    out[dim] = v[dim] * (T(1) + omega[l].yy * yy[l]) + into_y * dot<T>(a, v, dim);
   }
 
-  void forward(V* result) {
+  void forward() {
     const int e = dim + 1;
     for (int l = 0; l + 1 < layers; ++l) layer(l);
     for (int j = 0; j < e; ++j) row[(layers - 1) * e + j] = V{} + T(j == dim);
-    for (int l = layers - 1; l >= 0; --l) row_times(l, row + l * e, l > 0 ? row + (l - 1) * e : result);
+    for (int l = layers - 1; l >= 0; --l)
+      times(l, row + l * e, l > 0 ? row + (l - 1) * e : result, omega[l].yx, omega[l].xy);
   }
 
   // Slopes in the four numbers of every layer, per sequence, given the slope in `result` as column[0]
-  void reverse(V* omega_slope) {
+  void reverse() {
     const int e = dim + 1;
-    for (int l = 0; l + 1 < layers; ++l) times_column(l, column + l * e, column + (l + 1) * e);
+    for (int l = 0; l + 1 < layers; ++l)
+      times(l, column + l * e, column + (l + 1) * e, omega[l].xy, omega[l].yx);
     for (int i = 0; i < square; ++i) slope[i] = V{};
     for (int i = 0; i < dim; ++i) xy_slope[i] = V{};
     yy_slope = V{};
@@ -192,7 +195,8 @@ struct Diagonal {
     }
     for (int i = 0; i < dim; ++i)  // rank two: w_xx (beta t' + t beta')/2 + (sa_slope a' + a sa_slope')/2
       for (int j = 0; j < dim; ++j)
-        slope[i * dim + j] += T(0.5) * (w.xx * (beta[i] * tl[j] + tl[i] * beta[j]) + sa_slope[i] * a[j] + a[i] * sa_slope[j]);
+        slope[i * dim + j] += T(0.5) * (w.xx * (beta[i] * tl[j] + tl[i] * beta[j]) + sa_slope[i] * a[j] +
+                                        a[i] * sa_slope[j]);
     apply<T, Store::add>(a_slope, whole(s), sa_slope, dim);
     for (int i = 0; i < dim; ++i) xy_slope[i] = a_slope[i];
     w_slope[0] += xx_sum;

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -45,7 +46,7 @@ Isa choose_isa() {
   return best;
 }
 
-Isa isa() {
+[[maybe_unused]] Isa isa() {  // elsewhere than on x86 there is nothing to choose
   static const Isa chosen = choose_isa();
   return chosen;
 }
@@ -63,6 +64,8 @@ template <>
 const Kernel<float>& kernel() { return LINTRA_CHOOSE(f32); }
 template <>
 const Kernel<double>& kernel() { return LINTRA_CHOOSE(f64); }
+
+std::atomic<std::int64_t> thread_limit{std::numeric_limits<std::int64_t>::max()};
 
 // Runs work(index) for every index below count, on the pool and on the calling thread, and waits for all.
 // The caller takes part, so that a pool without a free thread cannot stall it.
@@ -83,7 +86,7 @@ void share(ffi::ThreadPool& pool, std::int64_t count, const Work& work) {
       }
     }
   };
-  const std::int64_t helpers = std::min<std::int64_t>(pool.num_threads(), count) - 1;
+  const std::int64_t helpers = std::min({(std::int64_t)pool.num_threads(), thread_limit.load(), count}) - 1;
   for (std::int64_t i = 0; i < helpers; ++i) {
     auto copy = run;
     pool.Schedule(std::move(copy));
@@ -102,157 +105,150 @@ void* scratch(std::size_t bytes) {
 
 struct Sizes {
   std::int64_t sets, batch, chunks;  // sets of parameters, sequences for each, chunks of sequences
-  int layers, heads, size;
+  std::int64_t entries;              // numbers in a set of parameters
+  Shape shape;
 };
 
-// Parameters are (sets, layers, ...), the Gram matrices (sets or 1, batch, size, size).
-template <class Parameters, class Gram>
-Sizes sizes_of(const Parameters& parameters, const Gram& gram, bool full) {
+// Parameters are (sets, 2, layers, heads, size, size) for FULL and (sets, layers, 2, 2) for DIAG; the Gram matrices
+// (sets or 1, batch, size, size).
+template <ffi::DataType D>
+Sizes sizes_of(const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& gram) {
   const auto p = parameters.dimensions(), g = gram.dimensions();
-  return {p[0], g[1], (g[1] + kChunk - 1) / kChunk, (int)p[1], full ? (int)p[2] : 1, (int)g[2]};
+  const bool full = p.size() == 6;
+  const std::int64_t sets = p[0], entries = sets ? (std::int64_t)parameters.element_count() / sets : 0;
+  return {sets, g[1], (g[1] + kChunk - 1) / kChunk, entries,
+          {(int)(full ? p[2] : p[1]), full ? (int)p[3] : 1, (int)g[2]}};
 }
 
-template <class T, class Gram>
-const T* grams_of(const Gram& gram, const Sizes& s, std::int64_t set, std::int64_t first) {
-  const std::int64_t offset = gram.dimensions()[0] == 1 ? first : set * s.batch + first;
-  return gram.typed_data() + offset * s.size * s.size;
-}
+// One chunk of one set, and the places of its data
+template <class T>
+struct Chunk {
+  const Sizes& sizes;
+  std::int64_t index, set, first, count;
 
-// Runs work(set, chunk, first sequence, how many) for all chunks of all sets.
-template <class Work>
+  // Data that all sets share has a first axis of 1
+  template <class Buffer>
+  const T* data(const Buffer& all, std::int64_t numbers) const {
+    return all.typed_data() + (all.dimensions()[0] == 1 ? first : set * sizes.batch + first) * numbers;
+  }
+  template <class Result>
+  T* place(Result& all, std::int64_t numbers) const {
+    return all->typed_data() + (set * sizes.batch + first) * numbers;
+  }
+  template <class Buffer>
+  const T* parameters(const Buffer& all) const {
+    return all.typed_data() + set * sizes.entries;
+  }
+};
+
+// Runs work(chunk) for all chunks of all sets.
+template <class T, class Work>
 void share_chunks(ffi::ThreadPool& pool, const Sizes& s, const Work& work) {
   share(pool, s.sets * s.chunks, [&](std::int64_t index) {
-    const std::int64_t set = index / s.chunks, chunk = index % s.chunks, first = chunk * kChunk;
-    work(set, chunk, first, std::min(kChunk, s.batch - first));
+    const std::int64_t first = index % s.chunks * kChunk;
+    work(Chunk<T>{s, index, index / s.chunks, first, std::min(kChunk, s.batch - first)});
   });
 }
 
-template <ffi::DataType D, class T>
-ffi::Error full_forward(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
-                        ffi::ResultBuffer<D> weights) {
-  const Sizes s = sizes_of(p, gram, true);
-  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
-    kernel<T>().full_forward(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
-                             q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
-                             weights->typed_data() + (set * s.batch + first) * (s.size - 1),
-                             scratch(sizeof(T) * kernel<T>().full_scratch(s.layers, s.heads, s.size)));
+template <class T>
+using Member = Family<T> Kernel<T>::*;
+
+template <class T>
+void* scratch_of(const Family<T>& family, Shape shape) {
+  return scratch(sizeof(T) * family.scratch(shape));
+}
+
+template <ffi::DataType D, class T, Member<T> member>
+ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
+                   ffi::ResultBuffer<D> weights) {
+  const Sizes s = sizes_of(parameters, gram);
+  const auto& family = kernel<T>().*member;
+  const int size = s.shape.size;
+  share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
+    family.forward(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+                   chunk.place(weights, size - 1), scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
 template <ffi::DataType D, class T>
-ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
+ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
                        ffi::ResultBuffer<D> states) {
-  const Sizes s = sizes_of(p, gram, true);
-  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
-    kernel<T>().full_states(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
-                            q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
-                            states->typed_data() + (set * s.batch + first) * s.layers * s.size * s.size,
-                            scratch(sizeof(T) * kernel<T>().full_scratch(s.layers, s.heads, s.size)));
+  const Sizes s = sizes_of(parameters, gram);
+  const int square = s.shape.size * s.shape.size;
+  share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
+    kernel<T>().full_states(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, square),
+                            chunk.place(states, s.shape.layers * square), scratch_of(kernel<T>().full, s.shape));
   });
   return ffi::Error::Success();
 }
 
-// Slopes in p and q: work(set, first sequence, how many, p slope, q slope, scratch) gives those of a chunk.
-template <class T, class P, class Work>
-void sum_of_chunks(ffi::ThreadPool& pool, const Sizes& s, P& p_slope, P& q_slope, const Work& work) {
-  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
-  std::vector<T> parts(2 * s.sets * s.chunks * entries);
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t chunk, std::int64_t first, std::int64_t count) {
-    T* part = parts.data() + 2 * (set * s.chunks + chunk) * entries;
-    work(set, first, count, part, part + entries,
-         scratch(sizeof(T) * kernel<T>().full_scratch(s.layers, s.heads, s.size)));
-  });
-  std::fill_n(p_slope->typed_data(), s.sets * entries, T(0));
-  std::fill_n(q_slope->typed_data(), s.sets * entries, T(0));
-  for (std::int64_t set = 0; set < s.sets; ++set)
-    for (std::int64_t chunk = 0; chunk < s.chunks; ++chunk) {
-      const T* part = parts.data() + 2 * (set * s.chunks + chunk) * entries;
-      for (std::int64_t i = 0; i < entries; ++i) {
-        p_slope->typed_data()[set * entries + i] += part[i];
-        q_slope->typed_data()[set * entries + i] += part[entries + i];
-      }
-    }
+// Slopes in the parameters, from work(chunk, slopes): one set a sequence for DIAG, sums over all sequences for FULL.
+template <class T, Member<T> member, class Result, class Work>
+void slopes(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work& work) {
+  if (member == &Kernel<T>::diagonal)
+    return share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) { work(chunk, chunk.place(result, s.entries)); });
+  std::vector<T> parts(s.sets * s.chunks * s.entries);
+  share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) { work(chunk, parts.data() + chunk.index * s.entries); });
+  std::fill_n(result->typed_data(), s.sets * s.entries, T(0));
+  for (std::int64_t index = 0; index < s.sets * s.chunks; ++index)
+    for (std::int64_t i = 0; i < s.entries; ++i)
+      result->typed_data()[index / s.chunks * s.entries + i] += parts[index * s.entries + i];
 }
 
-template <ffi::DataType D, class T>
-ffi::Error full_reverse(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
-                        ffi::Buffer<D> slope, ffi::ResultBuffer<D> p_slope, ffi::ResultBuffer<D> q_slope) {
-  const Sizes s = sizes_of(p, gram, true);
-  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
-  sum_of_chunks<T>(pool, s, p_slope, q_slope,
-                   [&](std::int64_t set, std::int64_t first, std::int64_t count, T* p_part, T* q_part, void* memory) {
-                     kernel<T>().full_reverse(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
-                                              q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
-                                              slope.typed_data() + (set * s.batch + first) * (s.size - 1), p_part,
-                                              q_part, memory);
-                   });
-  return ffi::Error::Success();
-}
-
-// Targets are shared by the sets where the Gram matrices are.
-template <class T, class Target>
-const T* targets_of(const Target& target, const Sizes& s, std::int64_t set, std::int64_t first) {
-  const std::int64_t offset = target.dimensions()[0] == 1 ? first : set * s.batch + first;
-  return target.typed_data() + offset * (s.size - 1);
-}
-
-template <ffi::DataType D, class T>
-ffi::Error full_descent(ffi::ThreadPool pool, ffi::Buffer<D> p, ffi::Buffer<D> q, ffi::Buffer<D> gram,
-                        ffi::Buffer<D> target, ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses,
-                        ffi::ResultBuffer<D> p_slope, ffi::ResultBuffer<D> q_slope) {
-  const Sizes s = sizes_of(p, gram, true);
-  const std::int64_t entries = (std::int64_t)s.layers * s.heads * s.size * s.size;
-  sum_of_chunks<T>(pool, s, p_slope, q_slope,
-                   [&](std::int64_t set, std::int64_t first, std::int64_t count, T* p_part, T* q_part, void* memory) {
-                     kernel<T>().full_descent(s.layers, s.heads, s.size, count, p.typed_data() + set * entries,
-                                              q.typed_data() + set * entries, grams_of<T>(gram, s, set, first),
-                                              targets_of<T>(target, s, set, first), clip.typed_data()[set],
-                                              losses->typed_data() + set * s.batch + first, p_part, q_part, memory);
-                   });
-  return ffi::Error::Success();
-}
-
-template <ffi::DataType D, class T>
-ffi::Error diagonal_forward(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buffer<D> gram,
-                            ffi::ResultBuffer<D> weights) {
-  const Sizes s = sizes_of(omega, gram, false);
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
-    kernel<T>().diagonal_forward(s.layers, s.size, count, omega.typed_data() + set * 4 * s.layers,
-                                 grams_of<T>(gram, s, set, first),
-                                 weights->typed_data() + (set * s.batch + first) * (s.size - 1),
-                                 scratch(sizeof(T) * kernel<T>().diagonal_scratch(s.layers, s.size)));
+template <ffi::DataType D, class T, Member<T> member>
+ffi::Error reverse(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> weights_slope,
+                   ffi::ResultBuffer<D> parameters_slope) {
+  const Sizes s = sizes_of(parameters, gram);
+  const auto& family = kernel<T>().*member;
+  const int size = s.shape.size;
+  slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
+    family.reverse(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+                   chunk.data(weights_slope, size - 1), out, scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
-template <ffi::DataType D, class T>
-ffi::Error diagonal_reverse(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buffer<D> gram, ffi::Buffer<D> slope,
-                            ffi::ResultBuffer<D> omega_slope) {
-  const Sizes s = sizes_of(omega, gram, false);
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
-    kernel<T>().diagonal_reverse(s.layers, s.size, count, omega.typed_data() + set * 4 * s.layers,
-                                 grams_of<T>(gram, s, set, first),
-                                 slope.typed_data() + (set * s.batch + first) * (s.size - 1),
-                                 omega_slope->typed_data() + (set * s.batch + first) * 4 * s.layers,
-                                 scratch(sizeof(T) * kernel<T>().diagonal_scratch(s.layers, s.size)));
+template <ffi::DataType D, class T, Member<T> member>
+ffi::Error descent(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> target,
+                   ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> parameters_slope) {
+  const Sizes s = sizes_of(parameters, gram);
+  const auto& family = kernel<T>().*member;
+  const int size = s.shape.size;
+  slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
+    family.descent(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+                   chunk.data(target, size - 1), clip.typed_data()[chunk.set], chunk.place(losses, 1), out,
+                   scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
+// Rates are (sets, layers, 2); eigenvalues and masses (sets or 1, count), noise_var (sets).
 template <ffi::DataType D, class T>
-ffi::Error diagonal_descent(ffi::ThreadPool pool, ffi::Buffer<D> omega, ffi::Buffer<D> gram, ffi::Buffer<D> target,
-                            ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> omega_slope) {
-  const Sizes s = sizes_of(omega, gram, false);
-  share_chunks(pool, s, [&](std::int64_t set, std::int64_t, std::int64_t first, std::int64_t count) {
-    kernel<T>().diagonal_descent(s.layers, s.size, count, omega.typed_data() + set * 4 * s.layers,
-                                 grams_of<T>(gram, s, set, first), targets_of<T>(target, s, set, first),
-                                 clip.typed_data()[set], losses->typed_data() + set * s.batch + first,
-                                 omega_slope->typed_data() + (set * s.batch + first) * 4 * s.layers,
-                                 scratch(sizeof(T) * kernel<T>().diagonal_scratch(s.layers, s.size)));
+ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::Buffer<D> eigenvalues,
+                              ffi::Buffer<D> masses, ffi::Buffer<D> noise_var, ffi::ResultBuffer<D> loss,
+                              ffi::ResultBuffer<D> slope) {
+  const std::int64_t sets = rates.dimensions()[0], count = eigenvalues.dimensions()[1];
+  const int layers = (int)rates.dimensions()[1], entries = 2 * layers;
+  const std::int64_t chunks = (count + kEigenvalues - 1) / kEigenvalues;
+  std::vector<T> parts(sets * chunks * (1 + entries));  // loss and slope of every chunk
+  share(pool, sets * chunks, [&](std::int64_t index) {
+    const std::int64_t set = index / chunks, first = index % chunks * kEigenvalues;
+    const auto data = [&](const ffi::Buffer<D>& all) {
+      return all.typed_data() + (all.dimensions()[0] == 1 ? 0 : set * count) + first;
+    };
+    T* part = parts.data() + index * (1 + entries);
+    kernel<T>().polynomial_descent(layers, std::min(kEigenvalues, count - first), rates.typed_data() + set * entries,
+                                   data(eigenvalues), data(masses), noise_var.typed_data()[set], part, part + 1,
+                                   scratch(sizeof(T) * kernel<T>().polynomial_scratch(layers)));
   });
+  std::fill_n(loss->typed_data(), sets, T(0));
+  std::fill_n(slope->typed_data(), sets * entries, T(0));
+  for (std::int64_t index = 0; index < sets * chunks; ++index) {
+    const T* part = parts.data() + index * (1 + entries);
+    loss->typed_data()[index / chunks] += part[0];
+    for (int i = 0; i < entries; ++i) slope->typed_data()[index / chunks * entries + i] += part[1 + i];
+  }
   return ffi::Error::Success();
 }
 
@@ -266,24 +262,22 @@ extern "C" const char* lintra_isa() {
 #endif
 }
 
+extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count; }
+
 #define ARG(D) .Arg<ffi::Buffer<ffi::D>>()
 #define RET(D) .Ret<ffi::Buffer<ffi::D>>()
 #define BIND ffi::Ffi::Bind().Ctx<ffi::ThreadPool>()
-#define LINTRA_DOORS(D, T, bits)                                                                                      \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_forward_##bits, (full_forward<ffi::D, T>),                                \
-                                BIND ARG(D) ARG(D) ARG(D) RET(D));                                                    \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_states_##bits, (full_states<ffi::D, T>),                                  \
-                                BIND ARG(D) ARG(D) ARG(D) RET(D));                                                    \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_reverse_##bits, (full_reverse<ffi::D, T>),                                \
-                                BIND ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D));                                      \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_forward_##bits, (diagonal_forward<ffi::D, T>),                        \
-                                BIND ARG(D) ARG(D) RET(D));                                                           \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_reverse_##bits, (diagonal_reverse<ffi::D, T>),                        \
-                                BIND ARG(D) ARG(D) ARG(D) RET(D));                                                    \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_full_descent_##bits, (full_descent<ffi::D, T>),                                \
-                                BIND ARG(D) ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D) RET(D));                        \
-  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_diagonal_descent_##bits, (diagonal_descent<ffi::D, T>),                        \
-                                BIND ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D));
+#define DOOR(name, bits, handler, binding) XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_##name##_##bits, handler, BIND binding);
+#define FAMILY_DOORS(family, D, T, bits)                                                                \
+  DOOR(family##_forward, bits, (forward<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) RET(D))          \
+  DOOR(family##_reverse, bits, (reverse<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \
+  DOOR(family##_descent, bits, (descent<ffi::D, T, &Kernel<T>::family>),                                \
+       ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
+#define DOORS(D, T, bits)                                                                               \
+  FAMILY_DOORS(full, D, T, bits)                                                                        \
+  FAMILY_DOORS(diagonal, D, T, bits)                                                                    \
+  DOOR(full_states, bits, (full_states<ffi::D, T>), ARG(D) ARG(D) RET(D))                               \
+  DOOR(polynomial_descent, bits, (polynomial_descent<ffi::D, T>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 
-LINTRA_DOORS(F32, float, f32)
-LINTRA_DOORS(F64, double, f64)
+DOORS(F32, float, f32)
+DOORS(F64, double, f64)

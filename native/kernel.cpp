@@ -6,6 +6,7 @@
 
 #include "diagonal.hpp"
 #include "full.hpp"
+#include "polynomial.hpp"
 
 namespace LINTRA_ISA {
 
@@ -37,11 +38,6 @@ void with_size(int size, Work work) {
     work(Static<known>{});
   else
     work(Dynamic{size});
-}
-
-template <class T>
-std::size_t full_scratch(int layers, int heads, int size) {
-  return numbers<T>(Full<T, Dynamic>::scratch({layers, heads, {size}}) + 2 * (std::size_t)size * size);
 }
 
 // From the last row of C to the weights, which are minus its first d entries
@@ -77,154 +73,109 @@ void slope_of_distance(Vec<T>* column, Vec<T>* weights, const T* target, T clip,
   column[dim] = V{};
 }
 
-template <class T>
-void full_forward(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
-                  T* weights, void* scratch) {
-  with_size<11>(size, [&](auto known) {
-    Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
-    Vec<T>* result = full.q_slope + (std::ptrdiff_t)layers * heads * size * size;
-    for_groups<T>(count, [&](std::int64_t first, int filled) {
-      load_lanes<T>(full.gram, gram + first * size * size, size * size, filled);
-      full.forward(result);
-      to_weights<T>(result, size - 1);
-      store_lanes<T>(weights + first * (size - 1), result, size - 1, filled);
+// FULL and DIAG are two models with the same steps
+template <template <class, class> class Model, class T>
+struct Steps {
+  // Calls work(model, first sequence, how many) for every group, with its Gram matrices loaded, and returns the model's
+  // slopes in the parameters where there is a place for them
+  template <class Work>
+  static void each_group(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* parameters_slope,
+                         void* scratch, Work work) {
+    constexpr int fewer = Model<T, Dynamic>::fewer;
+    with_size<11 - fewer>(shape.size - fewer, [&](auto size) {
+      Model<T, decltype(size)> model(shape, size, parameters, aligned<T>(scratch));
+      for_groups<T>(count, [&](std::int64_t first, int filled) {
+        model.load(gram + first * shape.size * shape.size, filled);
+        work(model, first, filled);
+        if (parameters_slope) model.store_group(parameters_slope, first, filled);
+      });
+      if (parameters_slope) model.store_sums(parameters_slope);
     });
-  });
-}
+  }
 
-// Forward and reverse, with the slope in the weights from `slope(column, weights, first sequence, filled)`
-template <class T, class Slope>
-void full_both(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram, T* p_slope,
-               T* q_slope, void* scratch, Slope slope) {
-  with_size<11>(size, [&](auto known) {
-    Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
-    const std::ptrdiff_t entries = (std::ptrdiff_t)layers * heads * size * size;
-    Vec<T>* result = full.q_slope + entries;
-    for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) full.p_slope[i] = Vec<T>{};
-    for_groups<T>(count, [&](std::int64_t first, int filled) {
-      load_lanes<T>(full.gram, gram + first * size * size, size * size, filled);
-      full.forward(result);
-      to_weights<T>(result, size - 1);
-      slope(full.column, result, first, filled);
-      full.reverse();
+  static std::size_t scratch(Shape shape) { return numbers<T>(Model<T, Dynamic>::scratch(shape)); }
+
+  static void forward(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* weights, void* scratch) {
+    const int dim = shape.size - 1;
+    each_group(shape, count, parameters, gram, nullptr, scratch, [&](auto& model, std::int64_t first, int filled) {
+      model.forward();
+      to_weights<T>(model.result, dim);
+      store_lanes<T>(weights + first * dim, model.result, dim, filled);
     });
-    for (std::ptrdiff_t i = 0; i < entries; ++i) {
-      p_slope[i] = add_lanes<T>(full.p_slope[i]);
-      q_slope[i] = add_lanes<T>(full.q_slope[i]);
-    }
-  });
-}
+  }
 
-template <class T>
-void full_reverse(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
-                  const T* weights_slope, T* p_slope, T* q_slope, void* scratch) {
-  full_both<T>(layers, heads, size, count, p, q, gram, p_slope, q_slope, scratch,
-               [&](Vec<T>* column, Vec<T>*, std::int64_t first, int filled) {
-                 slope_given<T>(column, weights_slope + first * (size - 1), size - 1, filled);
+  static void reverse(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_slope,
+                      T* parameters_slope, void* scratch) {
+    const int dim = shape.size - 1;
+    each_group(shape, count, parameters, gram, parameters_slope, scratch,
+               [&](auto& model, std::int64_t first, int filled) {
+                 model.forward();
+                 slope_given<T>(model.column, weights_slope + first * dim, dim, filled);
+                 model.reverse();
                });
-}
+  }
 
-template <class T>
-void full_descent(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram,
-                  const T* target, T clip, T* losses, T* p_slope, T* q_slope, void* scratch) {
-  full_both<T>(layers, heads, size, count, p, q, gram, p_slope, q_slope, scratch,
-               [&](Vec<T>* column, Vec<T>* weights, std::int64_t first, int filled) {
-                 slope_of_distance<T>(column, weights, target + first * (size - 1), clip, losses + first, size - 1,
+  static void descent(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target, T clip,
+                      T* losses, T* parameters_slope, void* scratch) {
+    const int dim = shape.size - 1;
+    each_group(shape, count, parameters, gram, parameters_slope, scratch,
+               [&](auto& model, std::int64_t first, int filled) {
+                 model.forward();
+                 to_weights<T>(model.result, dim);
+                 slope_of_distance<T>(model.column, model.result, target + first * dim, clip, losses + first, dim,
                                       filled);
+                 model.reverse();
                });
-}
+  }
+
+  static constexpr Family<T> family = {scratch, forward, reverse, descent};
+};
 
 template <class T>
-void full_states(int layers, int heads, int size, std::int64_t count, const T* p, const T* q, const T* gram, T* states,
-                 void* scratch) {
-  using V = Vec<T>;
-  with_size<11>(size, [&](auto known) {
-    Full<T, decltype(known)> full({layers, heads, known}, p, q, aligned<T>(scratch));
-    const int square = size * size;
-    V* now = full.q_slope + (std::ptrdiff_t)layers * heads * square;
-    V* next = now + square;
-    for_groups<T>(count, [&](std::int64_t first, int filled) {
-      load_lanes<T>(full.gram, gram + first * square, square, filled);
-      for (int i = 0; i < square; ++i) now[i] = V{} + T(i / size == i % size);
-      for (int l = 0; l < layers; ++l) {
-        full.layer_map(l);
-        if (l + 1 < layers) full.layer_gram(l);
-        product<T, Store::assign>(next, full.whole(full.move + l * square), full.whole(now), known);
-        std::swap(now, next);
-        for (int lane = 0; lane < filled; ++lane) {
-          T* out = states + ((first + lane) * layers + l) * square;
-          for (int i = 0; i < square; ++i) out[i] = now[i][lane];
+void full_states(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* states, void* scratch) {
+  const int square = shape.size * shape.size;
+  Steps<Full, T>::each_group(
+      shape, count, parameters, gram, nullptr, scratch, [&](auto& full, std::int64_t first, int filled) {
+        Vec<T>*now = full.result, *next = full.spare;
+        for (int i = 0; i < square; ++i) now[i] = Vec<T>{} + T(i / shape.size == i % shape.size);
+        for (int l = 0; l < shape.layers; ++l) {
+          full.layer_map(l);
+          if (l + 1 < shape.layers) full.layer_gram(l);
+          product<T, Store::assign>(next, full.whole(full.move + l * square), full.whole(now), full.size);
+          std::swap(now, next);
+          for (int lane = 0; lane < filled; ++lane) {
+            T* out = states + ((first + lane) * shape.layers + l) * square;
+            for (int i = 0; i < square; ++i) out[i] = now[i][lane];
+          }
         }
-      }
-    });
-  });
+      });
 }
 
 template <class T>
-std::size_t diagonal_scratch(int layers, int size) {
-  return numbers<T>(Diagonal<T, Dynamic>::scratch(layers, {size - 1}) + size + 4 * (std::size_t)layers);
+std::size_t polynomial_scratch(int layers) {
+  return numbers<T>(Polynomial<T>::scratch(layers));
 }
 
 template <class T>
-void diagonal_forward(int layers, int size, std::int64_t count, const T* omega, const T* gram, T* weights,
-                      void* scratch) {
-  const int dim = size - 1;
-  Vec<T>* memory = aligned<T>(scratch);
-  Vec<T>* result = memory + Diagonal<T, Dynamic>::scratch(layers, {dim});
-  with_size<10>(dim, [&](auto known) {
-    Diagonal<T, decltype(known)> diagonal(layers, known, omega, memory);
-    for_groups<T>(count, [&](std::int64_t first, int filled) {
-      diagonal.load(gram + first * size * size, filled);
-      diagonal.forward(result);
-      to_weights<T>(result, dim);
-      store_lanes<T>(weights + first * dim, result, dim, filled);
-    });
-  });
-}
-
-template <class T, class Slope>
-void diagonal_both(int layers, int size, std::int64_t count, const T* omega, const T* gram, T* omega_slope,
-                   void* scratch, Slope slope) {
-  const int dim = size - 1;
-  Vec<T>* memory = aligned<T>(scratch);
-  Vec<T>* result = memory + Diagonal<T, Dynamic>::scratch(layers, {dim});
-  Vec<T>* slopes = result + size;
-  with_size<10>(dim, [&](auto known) {
-    Diagonal<T, decltype(known)> diagonal(layers, known, omega, memory);
-    for_groups<T>(count, [&](std::int64_t first, int filled) {
-      diagonal.load(gram + first * size * size, filled);
-      diagonal.forward(result);
-      to_weights<T>(result, dim);
-      slope(diagonal.column, result, first, filled);
-      diagonal.reverse(slopes);
-      store_lanes<T>(omega_slope + first * 4 * layers, slopes, 4 * layers, filled);
-    });
-  });
+void polynomial_descent(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
+                        T noise_var, T* loss, T* slope, void* scratch) {
+  constexpr int width = Polynomial<T>::width;
+  Polynomial<T> polynomial(layers, rates, noise_var, aligned<T>(scratch));
+  std::int64_t first = 0;
+  for (; first + width <= count; first += width) polynomial.descend(eigenvalues + first, masses + first);
+  if (first < count) {  // lanes beyond the end have no mass
+    T last[width] = {}, last_masses[width] = {};
+    std::memcpy(last, eigenvalues + first, sizeof(T) * (count - first));
+    std::memcpy(last_masses, masses + first, sizeof(T) * (count - first));
+    polynomial.descend(last, last_masses);
+  }
+  *loss = add_lanes<T>(polynomial.loss);
+  for (int i = 0; i < 2 * layers; ++i) slope[i] = add_lanes<T>(polynomial.slope[i]);
 }
 
 template <class T>
-void diagonal_reverse(int layers, int size, std::int64_t count, const T* omega, const T* gram, const T* weights_slope,
-                      T* omega_slope, void* scratch) {
-  diagonal_both<T>(layers, size, count, omega, gram, omega_slope, scratch,
-                   [&](Vec<T>* column, Vec<T>*, std::int64_t first, int filled) {
-                     slope_given<T>(column, weights_slope + first * (size - 1), size - 1, filled);
-                   });
-}
-
-template <class T>
-void diagonal_descent(int layers, int size, std::int64_t count, const T* omega, const T* gram, const T* target, T clip,
-                      T* losses, T* omega_slope, void* scratch) {
-  diagonal_both<T>(layers, size, count, omega, gram, omega_slope, scratch,
-                   [&](Vec<T>* column, Vec<T>* weights, std::int64_t first, int filled) {
-                     slope_of_distance<T>(column, weights, target + first * (size - 1), clip, losses + first, size - 1,
-                                          filled);
-                   });
-}
-
-template <class T>
-constexpr Kernel<T> kernel = {full_scratch<T>, diagonal_scratch<T>, full_forward<T>,     full_reverse<T>,
-                              full_descent<T>, full_states<T>,      diagonal_forward<T>, diagonal_reverse<T>,
-                              diagonal_descent<T>};
+constexpr Kernel<T> kernel = {Steps<Full, T>::family, Steps<Diagonal, T>::family, full_states<T>,
+                              polynomial_scratch<T>, polynomial_descent<T>};
 
 }  // namespace LINTRA_ISA
 

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from lintra import native
-from lintra.objective import diagonal_distance, full_distance
+from lintra.models import GDPlusPlus
+from lintra.objective import diagonal_distance, full_distance, polynomial_loss
 from lintra.recursion import diagonal_recursion, recursion, recursion_states
+from lintra.spectrum import wishart_quadrature
 
 BATCH = 37  # not a whole number of vectors
 WIDTHS = [2, 3, 4, 5, 7, 11, 12, 17, 31, 65]
@@ -175,6 +177,71 @@ def test_distances_of_several_models_on_shared_data():
     assert _close(diagonals, jnp.stack(singles), jnp.float64)
 
 
+def _spectral_inputs(layers, count, dtype):
+    keys = jax.random.split(jax.random.key(count), 3)
+    rates = jnp.asarray([0.02, -0.3], dtype) + 0.05 * jax.random.normal(keys[0], (layers, 2), dtype)
+    eigenvalues = jax.random.uniform(keys[1], (count,), dtype, maxval=3.0)
+    return rates, eigenvalues, jax.random.uniform(keys[2], (count,), dtype)
+
+
+@pytest.mark.parametrize(
+    ("layers", "count", "dtype"), [(1, 1, jnp.float64), (7, 37, jnp.float32), (7, 5000, jnp.float64)]
+)
+def test_loss_and_slope_of_polynomials(layers, count, dtype):
+    rates, eigenvalues, masses = _spectral_inputs(layers, count, dtype)
+    fast, slow = (
+        jax.jit(jax.value_and_grad(partial(polynomial_loss, native=way)))(rates, eigenvalues, masses, 0.4)
+        for way in (True, False)
+    )
+    for ours, theirs in zip(fast, slow, strict=True):
+        assert ours.dtype == dtype
+        assert _close(ours, theirs, dtype)
+    assert fast[0] == polynomial_loss(rates, eigenvalues, masses, 0.4)
+
+
+def test_the_slope_of_polynomials_is_that_of_finite_differences():
+    rates, *data = _spectral_inputs(5, 300, jnp.float64)
+    direction = jnp.asarray(np.random.default_rng(0).normal(size=rates.shape))
+    high, low = (polynomial_loss(rates + step * direction, *data, 0.4) for step in (1e-5, -1e-5))
+    slope = jax.grad(polynomial_loss)(rates, *data, 0.4)
+    assert np.isclose(jnp.sum(slope * direction), (high - low) / 2e-5, rtol=1e-8)
+
+
+def test_polynomials_under_vmap_and_scan():
+    rates, eigenvalues, masses = _spectral_inputs(3, 100, jnp.float64)
+    factors = jnp.asarray([0.5, 1.0, 1.5])
+
+    def gradients(way):
+        def loss(rates, data_factor, noise_var):
+            return polynomial_loss(rates, data_factor * eigenvalues, masses, noise_var, native=way)
+
+        slope = jax.value_and_grad(loss)
+        models = jax.vmap(slope, (0, None, None))(factors[:, None, None] * rates, jnp.asarray(1.0), 0.4)
+        everything = jax.vmap(jax.vmap(slope, (None, 0, 0)), (0, 0, None))(
+            factors[:, None, None] * rates, factors[:, None] * factors, factors
+        )
+        steps = jax.lax.scan(lambda r, f: (r - 0.1 * jax.grad(loss)(r, f, 0.4), None), rates, factors)[0]
+        return jax.tree.leaves((models, everything, steps))
+
+    assert all(_close(a, b, jnp.float64) for a, b in zip(gradients(True), gradients(False), strict=True))
+
+
+def test_quadrature_gives_the_exact_loss_of_the_best_layer():
+    n, d, noise_var = 20, 10, 25 / 3
+    step = -n / (n + d + 1 + noise_var)  # in front of α / n
+    model = GDPlusPlus([[[0.0, step]]], context=n, dim=d)
+    nodes, masses = map(jnp.asarray, wishart_quadrature(n, d))
+    loss, slope = jax.value_and_grad(lambda model: model.spectral_loss(nodes, masses, noise_var))(model)
+    assert np.isclose(loss, d / 2 * (1 + step), rtol=1e-12)
+    assert np.abs(slope.rates).max() < 1e-10
+
+
+def test_arrays_of_other_kinds_fall_back_with_a_sentence():
+    p, q, _, gram, _ = _inputs(3, 1, 1, jnp.float32)
+    with pytest.warns(UserWarning, match=r"all float32 or all float64, not float16; plain JAX is used"):
+        recursion(*(value.astype(jnp.float16) for value in (p, q, gram)))
+
+
 def test_overflow_in_one_sequence_stays_in_its_lane():
     p, q, _, gram, _ = _inputs(5, 4, 1, jnp.float32)
     wild = gram.at[3].multiply(1e30)
@@ -189,7 +256,7 @@ import sys
 import jax, jax.numpy as jnp, numpy as np
 import lintra
 from lintra import native
-from lintra.objective import diagonal_distance, full_distance
+from lintra.objective import polynomial_loss
 from lintra.recursion import diagonal_recursion, recursion
 rng = np.random.default_rng(0)
 p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))
@@ -198,34 +265,46 @@ gram = jnp.asarray(np.einsum("bni,bnj->bij", x, x) / 20)
 omega = jnp.asarray(0.1 * rng.normal(size=(3, 2, 2)))
 full = jax.jit(jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2)))(p)
 diagonal = jax.jit(jax.grad(lambda omega: jnp.sum(diagonal_recursion(omega, gram) ** 2)))(omega)
-np.savez(sys.argv[1], full=full, diagonal=diagonal, isa=np.asarray(str(native.instruction_set())))
+eigenvalues = jnp.asarray(rng.uniform(0, 3, size=10_000))
+polynomial = jax.jit(jax.grad(polynomial_loss))(omega[:, 0], eigenvalues, eigenvalues, 0.4)
+isa = np.asarray(str(native.instruction_set()))
+np.savez(sys.argv[1], full=full, diagonal=diagonal, polynomial=polynomial, isa=isa)
 """
 
 
-def _child(path, threads=None, **environment):
+def _child(path, **environment):
     command = [sys.executable, "-c", CHILD, str(path)]
-    if threads is not None:
-        environment["XLA_FLAGS"] = "" if threads > 1 else "--xla_cpu_multi_thread_eigen=false"
-        command = ["taskset", "-c", ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads])), *command]
     run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    return np.load(path), run.stderr
+    return np.load(path)
 
 
-def test_sums_do_not_depend_on_the_number_of_threads(tmp_path):
-    one, two = (_child(tmp_path / f"{threads}.npz", threads)[0] for threads in (1, 2))
-    for name in ("full", "diagonal"):
-        assert np.array_equal(one[name], two[name])
+def test_sums_do_not_depend_on_the_number_of_threads():
+    p, q, omega, gram, _ = _inputs(5, 3, 1, jnp.float32, batch=3000)
+    eigenvalues = jnp.linalg.eigvalsh(gram).ravel()
+
+    def loss(p, q, omega):
+        total = jnp.sum(recursion(p, q, gram)) + jnp.sum(diagonal_recursion(omega, gram))
+        return total + polynomial_loss(omega[:, 0], eigenvalues, 1.0, 0.4)
+
+    slope = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+    try:
+        native.limit_threads(1)
+        one = jax.tree.leaves(slope(p, q, omega))
+        native.limit_threads(None)
+        assert all(map(np.array_equal, one, jax.tree.leaves(slope(p, q, omega))))
+    finally:
+        native.limit_threads(None)
 
 
 def test_every_instruction_set_and_plain_jax_give_the_same_numbers(tmp_path):
-    best, _ = _child(tmp_path / "best.npz")
+    best = _child(tmp_path / "best.npz")
     for isa in ("base", "v3"):
-        other, _ = _child(tmp_path / f"{isa}.npz", LINTRA_ISA=isa)
+        other = _child(tmp_path / f"{isa}.npz", LINTRA_ISA=isa)
         assert str(other["isa"]) in ("base", isa)
-        for name in ("full", "diagonal"):
+        for name in ("full", "diagonal", "polynomial"):
             assert _close(other[name], best[name], jnp.float64)
-    plain, _ = _child(tmp_path / "plain.npz", LINTRA_NATIVE="0")
+    plain = _child(tmp_path / "plain.npz", LINTRA_NATIVE="0")
     assert str(plain["isa"]) == "None"
-    for name in ("full", "diagonal"):
+    for name in ("full", "diagonal", "polynomial"):
         assert _close(plain[name], best[name], jnp.float64)

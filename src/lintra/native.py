@@ -1,7 +1,8 @@
 """The native kernel: a small C++ library, called by XLA on its own threads, one sequence per vector lane.
 
-Arrays come as `(sets, …)`, where a set is one model's parameters, and Gram matrices as `(sets or 1, batch,
-d+1, d+1)`. `vmap` makes more sets; it never runs the kernel in a loop.
+Arrays come as `(sets, …)`, where a set is one model's parameters, and data as `(sets or 1, …)`: Gram matrices
+`(sets or 1, batch, d+1, d+1)`, or eigenvalues and their masses `(sets or 1, count)`. `vmap` makes more sets; it
+never runs the kernel in a loop.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ _HANDLERS = (
     "diagonal_forward",
     "diagonal_reverse",
     "diagonal_descent",
+    "polynomial_descent",
 )
 _BITS = {"float32": "f32", "float64": "f64"}
 
@@ -36,7 +38,9 @@ def _library() -> ctypes.CDLL | None:
         return None
     try:
         library = ctypes.CDLL(str(_LIBRARY))
-    except OSError as error:
+        names = [f"lintra_{name}_{bits}" for name in _HANDLERS for bits in _BITS.values()]
+        handlers = {name: jax.ffi.pycapsule(getattr(library, name)) for name in names}
+    except (OSError, AttributeError) as error:  # not built, or left by an older version
         warnings.warn(
             f"lintra's native kernel is not there ({error}); plain JAX is used, which gives the same numbers "
             "more slowly. Install lintra where there is a C++ compiler to have it built.",
@@ -44,22 +48,43 @@ def _library() -> ctypes.CDLL | None:
         )
         return None
     library.lintra_isa.restype = ctypes.c_char_p
-    for name in _HANDLERS:
-        for bits in _BITS.values():
-            handler = jax.ffi.pycapsule(getattr(library, f"lintra_{name}_{bits}"))
-            jax.ffi.register_ffi_target(f"lintra_{name}_{bits}", handler, platform="cpu")
+    library.lintra_limit_threads.argtypes = (ctypes.c_int64,)
+    for name, handler in handlers.items():
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
     return library
 
 
-def covers(gram: Float[Array, "*batch e e"]) -> bool:
-    """Tell whether the kernel can be used for these Gram matrices, on this machine."""
-    return jax.default_backend() == "cpu" and gram.dtype.name in _BITS and _library() is not None
+def covers(*arrays: Float[Array, "..."]) -> bool:
+    """Tell whether the kernel can be used for these data and parameters, on this machine."""
+    if jax.default_backend() != "cpu" or _library() is None:
+        return False
+    names = {array.dtype.name for array in arrays}
+    if len(names) == 1 and names <= _BITS.keys():
+        return True
+    _say_not_covered(", ".join(sorted(names)))
+    return False
+
+
+@cache
+def _say_not_covered(names: str) -> None:
+    warnings.warn(
+        f"lintra's native kernel takes arrays that are all float32 or all float64, not {names}; plain JAX is "
+        "used, which is slower.",
+        stacklevel=4,
+    )
 
 
 def instruction_set() -> str | None:
     """The instruction set the kernel runs on: `base`, `v3` (AVX2) or `v4` (AVX-512); none without a kernel."""
     library = _library()
     return None if library is None else library.lintra_isa().decode()
+
+
+def limit_threads(count: int | None) -> None:
+    """Let the kernel use at most this many threads, or all that XLA has; numbers stay the same to the last bit."""
+    library = _library()
+    if library is not None:
+        library.lintra_limit_threads(2**62 if count is None else count)
 
 
 def _call(name: str, shapes: tuple[tuple[int, ...], ...], *arrays: Array) -> tuple[Array, ...]:
@@ -91,16 +116,34 @@ def _fold(function: Callable[..., tuple[Array, ...]], data: set[int]) -> Callabl
     return batched
 
 
+def _pair(p: Array, q: Array, gram: Array) -> Array:
+    """P and Q as the kernel takes them, of shape (sets, 2, layers, heads, d+1, d+1)."""
+    if p.shape[-1] != gram.shape[-1]:
+        raise ValueError(
+            f"P and Q are for d = {p.shape[-1] - 1} inputs, the Gram matrices for {gram.shape[-1] - 1}."
+        )
+    return jnp.stack([p, q], axis=1)
+
+
 def _full_forward(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    return _call("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), p, q, gram)
+    return _call("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), _pair(p, q, gram), gram)
 
 
 def _full_states(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    return _call("full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), p, q, gram)
+    shape = (p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:])
+    return _call("full_states", (shape,), _pair(p, q, gram), gram)
 
 
 def _full_reverse(p: Array, q: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
-    return _call("full_reverse", (p.shape, q.shape), p, q, gram, slope)
+    pair = _pair(p, q, gram)
+    (pair_slope,) = _call("full_reverse", (pair.shape,), pair, gram, slope)
+    return pair_slope[:, 0], pair_slope[:, 1]
+
+
+def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+    pair = _pair(p, q, gram)
+    losses, pair_slope = _call("full_descent", ((p.shape[0], gram.shape[1]), pair.shape), pair, gram, target, clip)
+    return losses, pair_slope[:, 0], pair_slope[:, 1]
 
 
 def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
@@ -111,13 +154,14 @@ def _diagonal_reverse(omega: Array, gram: Array, slope: Array) -> tuple[Array, .
     return _call("diagonal_reverse", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, slope)
 
 
-def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
-    return _call("full_descent", ((p.shape[0], gram.shape[1]), p.shape, q.shape), p, q, gram, target, clip)
-
-
 def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
     losses, slopes = (omega.shape[0], gram.shape[1]), (omega.shape[0], gram.shape[1], *omega.shape[1:])
     return _call("diagonal_descent", (losses, slopes), omega, gram, target, clip)
+
+
+def _polynomial_descent(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> tuple[Array, ...]:
+    shapes = (rates.shape[:1], rates.shape)
+    return _call("polynomial_descent", shapes, rates, eigenvalues, masses, noise_var)
 
 
 full_forward = _fold(_full_forward, data={2})
@@ -127,3 +171,4 @@ full_descent = _fold(_full_descent, data={2, 3})
 diagonal_forward = _fold(_diagonal_forward, data={1})
 diagonal_reverse = _fold(_diagonal_reverse, data={1})
 diagonal_descent = _fold(_diagonal_descent, data={1, 2})
+polynomial_descent = _fold(_polynomial_descent, data={1, 2})

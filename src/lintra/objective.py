@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from lintra import checks
 from lintra import native as kernel
-from lintra.recursion import diagonal_recursion, recursion
+from lintra.recursion import diagonal_recursion, recursion, spectral_recursion
 
 
 def half_square(
@@ -86,11 +86,26 @@ def probed_distance(
     return jnp.mean(loss + pull - jax.lax.stop_gradient(pull))
 
 
-def spectral_loss(
-    response: Float[Array, "*batch d"], eigenvalues: Float[Array, "*batch d"], noise_var: float | Float[Array, ""]
-) -> Float[Array, "*batch"]:
-    """Loss of `w = f(Σ) α` given Σ's eigenvalues, exact in weights and noise: `½ Σ (1 − s f)² + E[σ²] s f²`."""
-    return 0.5 * jnp.sum((1 - eigenvalues * response) ** 2 + noise_var * eigenvalues * response**2, axis=-1)
+def polynomial_loss(
+    rates: Float[Array, "layers 2"],
+    eigenvalues: Float[Array, "*k"],
+    masses: float | Float[Array, "..."],
+    noise_var: float | Float[Array, ""],
+    *,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """`Σ masses ½ [(1 − s f)² + noise_var s f²]` for GD++, f its polynomial of Σ after the last layer.
+
+    Masses of 1/batch make it the mean loss over sequences with these eigenvalues, those of a quadrature the
+    exact loss. With a Gram matrix divided by n, eigenvalues and `noise_var` are divided by n as well.
+    """
+    masses = jnp.broadcast_to(jnp.asarray(masses, eigenvalues.dtype), eigenvalues.shape)
+    noise_var = jnp.asarray(noise_var, eigenvalues.dtype)
+    if native and kernel.covers(rates, eigenvalues):
+        return _polynomial(rates, eigenvalues.ravel(), masses.ravel(), noise_var)
+    eigenvalues, masses, noise_var = jax.lax.stop_gradient((eigenvalues, masses, noise_var))
+    f, rho = (values[-1] for values in spectral_recursion(rates, eigenvalues))
+    return 0.5 * jnp.sum(masses * (rho**2 + noise_var * eigenvalues * f**2))
 
 
 def _limit(clip: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:
@@ -133,3 +148,18 @@ def _diagonal_forward(omega: Array, gram: Array, target: Array, clip: Array) -> 
 
 
 _diagonal.defvjp(_diagonal_forward, lambda slope, scale: (scale * slope, None, None, None))
+
+
+@jax.custom_vjp
+def _polynomial(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> Float[Array, ""]:
+    return _polynomial_forward(rates, eigenvalues, masses, noise_var)[0]
+
+
+def _polynomial_forward(
+    rates: Array, eigenvalues: Array, masses: Array, noise_var: Array
+) -> tuple[Array, Float[Array, "layers 2"]]:
+    loss, slope = kernel.polynomial_descent(rates[None], eigenvalues[None], masses[None], noise_var[None])
+    return loss[0], slope[0]
+
+
+_polynomial.defvjp(_polynomial_forward, lambda slope, scale: (scale * slope, None, None, None))

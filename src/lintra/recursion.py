@@ -25,7 +25,7 @@ def recursion(
     p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
 ) -> Float[Array, "*batch d"]:
     """The implicit weights after the last layer, for any P and Q of Eq. (3) and any number of contexts."""
-    if native and kernel.covers(gram):
+    if native and kernel.covers(p, q, gram):
         return _in_one_batch(partial(_full, p, q), gram)
     return -recursion_states(p, q, gram, native=False)[..., -1, -1, :-1]
 
@@ -42,7 +42,7 @@ def recursion_states(
     def plain(gram: Gram) -> Float[Array, "b layers e e"]:
         return jax.vmap(partial(_run, transition, (p, q)))(gram)
 
-    if native and kernel.covers(gram):
+    if native and kernel.covers(p, q, gram):
         return _in_one_batch(partial(_states, p, q), gram)
     return _in_one_batch(plain, gram)
 
@@ -54,7 +54,7 @@ def diagonal_recursion(
 
     A layer is `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`.
     """
-    if native and kernel.covers(gram):
+    if native and kernel.covers(omega, gram):
         return _in_one_batch(partial(_diagonal, omega), gram)
     return -diagonal_states(omega, gram)[..., -1, -1, :-1]
 
@@ -88,6 +88,28 @@ def diagonal_states(omega: Float[Array, "layers 2 2"], gram: Gram) -> Float[Arra
         return jnp.eye(dim + 1, dtype=gram.dtype) + omega[block][:, block] * gram
 
     return _in_one_batch(jax.vmap(partial(_run, transition, omega)), gram)
+
+
+def spectral_recursion(
+    rates: Float[Array, "layers 2"], eigenvalues: Float[Array, "*k"]
+) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
+    """The polynomial f of GD++ after every layer, `w = f(Σ) α`, at eigenvalues s of Σ, and `1 − s f`.
+
+    A layer is `[ω_xx, ω_yx]`. The kernel's part in this is `objective.polynomial_loss`.
+    """
+
+    def step(state: tuple[Array, ...], rate: Float[Array, "2"]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        m, f, rho = state  # M, f and 1 − s f in Σ's eigenbasis
+        z = m**2 * eigenvalues
+        f, rho = f - rate[1] * m**2 * rho, rho * (1 + rate[1] * z)
+        return (m * (1 + rate[0] * z), f, rho), (f, rho)
+
+    start: tuple[Array, ...] = (
+        jnp.ones_like(eigenvalues),
+        jnp.zeros_like(eigenvalues),
+        jnp.ones_like(eigenvalues),
+    )
+    return jax.lax.scan(step, start, rates)[1]
 
 
 def _run(

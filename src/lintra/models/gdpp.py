@@ -12,8 +12,8 @@ from lintra import checks
 from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
-from lintra.objective import diagonal_distance
-from lintra.recursion import diagonal_recursion, diagonal_states
+from lintra.objective import diagonal_distance, polynomial_loss
+from lintra.recursion import diagonal_recursion, diagonal_states, spectral_recursion
 from lintra.statistics import GramStatistics
 
 
@@ -94,15 +94,22 @@ class GDPlusPlus(AbstractModel):
         self, eigenvalues: Float[Array, "*k"]
     ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
         """The same with `1 − s f`, which is known to its last digit even where it is tiny."""
-        scaled = eigenvalues / self.context
-        m, f, rho = jnp.ones_like(scaled), jnp.zeros_like(scaled), jnp.ones_like(scaled)
-        responses, remainders = [], []
-        for precondition, step in self.rates.sum(axis=1):  # m is M, and rho is 1 − s f, in Σ's eigenbasis
-            z = m**2 * scaled
-            m, f, rho = m * (1 + precondition * z), f - step * m**2 * rho, rho * (1 + step * z)
-            responses.append(f)
-            remainders.append(rho)
-        return jnp.stack(responses) / self.context, jnp.stack(remainders)
+        f, rho = spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.context)
+        return f / self.context, rho
+
+    def spectral_loss(
+        self,
+        eigenvalues: Float[Array, "*k"],
+        masses: float | Float[Array, "..."],
+        noise_var: float | Float[Array, ""],
+    ) -> Float[Array, ""]:
+        """The loss, exact in weights, noise and query, for eigenvalues of Σ with these masses.
+
+        Eigenvalues of a batch of contexts have mass 1/batch each; `spectrum.wishart_quadrature` gives those
+        of all contexts. `noise_var` is E[σ²].
+        """
+        rates = self.rates.sum(axis=1)
+        return polynomial_loss(rates, eigenvalues / self.context, masses, noise_var / self.context)
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, computed in Σ's eigenbasis."""

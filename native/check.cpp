@@ -1,0 +1,196 @@
+// A check of the kernels that needs neither XLA nor Python, so that it can run on other processors (`make arm`).
+//
+// Every vector width is compared with plain loops in double precision, one sequence at a time: weights directly, and
+// slopes by differences along a random direction.
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "kernel.hpp"
+
+#define LINTRA_DECLARE(isa)                             \
+  extern const Kernel<float>* const lintra_##isa##_f32; \
+  extern const Kernel<double>* const lintra_##isa##_f64;
+LINTRA_DECLARE(w8)  // one double
+LINTRA_DECLARE(w16)
+LINTRA_DECLARE(w32)
+LINTRA_DECLARE(w64)
+
+using Numbers = std::vector<double>;
+using Loss = std::function<double(const Numbers&)>;
+
+int passed = 0, failed = 0;
+
+void expect(bool close, const char* what, const char* width, bool single, Shape s, double error) {
+  ++(close ? passed : failed);
+  if (!close)
+    std::printf("FAILED %s %s %s layers=%d heads=%d size=%d error=%.2g\n", what, width, single ? "float" : "double",
+                s.layers, s.heads, s.size, error);
+}
+
+Numbers normal(std::mt19937& generator, std::size_t count, double scale) {
+  std::normal_distribution<double> draw(0, scale);
+  Numbers numbers(count);
+  for (double& number : numbers) number = draw(generator);
+  return numbers;
+}
+
+Numbers times(const Numbers& a, const Numbers& b, int size) {
+  Numbers out(size * size);
+  for (int i = 0; i < size; ++i)
+    for (int j = 0; j < size; ++j)
+      for (int k = 0; k < size; ++k) out[i * size + j] += a[i * size + k] * b[k * size + j];
+  return out;
+}
+
+Numbers transpose(const Numbers& a, int size) {
+  Numbers out(size * size);
+  for (int i = 0; i < size * size; ++i) out[i % size * size + i / size] = a[i];
+  return out;
+}
+
+// The part of a layer that is added to the identity: sum_k P_k G Q_k, or for DIAG each block of G by its own number
+Numbers attention(bool full, Shape s, const Numbers& parameters, int layer, const Numbers& gram) {
+  const int size = s.size, square = size * size;
+  Numbers out(square);
+  if (!full)
+    for (int i = 0; i < square; ++i)
+      out[i] = parameters[4 * layer + 2 * (i / size == size - 1) + (i % size == size - 1)] * gram[i];
+  for (int head = 0; full && head < s.heads; ++head) {
+    const auto p = parameters.begin() + (layer * s.heads + head) * square, q = p + s.layers * s.heads * square;
+    const Numbers move = times(times(Numbers(p, p + square), gram, size), Numbers(q, q + square), size);
+    for (int i = 0; i < square; ++i) out[i] += move[i];
+  }
+  return out;
+}
+
+Numbers weights(bool full, Shape s, const Numbers& parameters, Numbers gram) {
+  const int size = s.size;
+  Numbers moved(size * size);
+  for (int i = 0; i < size; ++i) moved[i * size + i] = 1;
+  for (int layer = 0; layer < s.layers; ++layer) {
+    Numbers t = attention(full, s, parameters, layer, gram);
+    for (int i = 0; i < size; ++i) t[i * size + i] += 1;
+    gram = times(times(t, gram, size), transpose(t, size), size);
+    moved = times(t, moved, size);
+  }
+  Numbers out(size - 1);
+  for (int i = 0; i + 1 < size; ++i) out[i] = -moved[(size - 1) * size + i];
+  return out;
+}
+
+// The slope along a direction, by central differences of fourth order: these losses bend too much for second order
+double along(const Loss& loss, const Numbers& at, const Numbers& direction) {
+  const double step = 1e-5;
+  const auto moved = [&](double steps) {
+    Numbers there = at;
+    for (std::size_t i = 0; i < at.size(); ++i) there[i] += steps * step * direction[i];
+    return loss(there);
+  };
+  return (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * step);
+}
+
+template <class T>
+std::vector<T> rounded(const Numbers& numbers) {
+  return std::vector<T>(numbers.begin(), numbers.end());
+}
+
+double distance(double a, double b) { return std::abs(a - b) / (1 + std::abs(b)); }
+
+template <class T>
+void check_family(const Kernel<T>& kernel, const char* width, bool full, Shape s) {
+  const Family<T>& family = full ? kernel.full : kernel.diagonal;
+  const int size = s.size, dim = size - 1, count = 13;  // not a whole number of vectors
+  const bool single = std::is_same_v<T, float>;
+  std::mt19937 generator(size + 100 * s.layers);
+  const Numbers parameters = normal(generator, full ? 2 * s.layers * s.heads * size * size : 4 * s.layers, 0.3 / size);
+  Numbers grams;
+  for (int sequence = 0; sequence < count; ++sequence) {
+    const Numbers x = normal(generator, size * size, 1), gram = times(x, transpose(x, size), size);
+    grams.insert(grams.end(), gram.begin(), gram.end());
+  }
+  const Numbers target = normal(generator, count * dim, 1), direction = normal(generator, parameters.size(), 1);
+  const auto gram_of = [&](int sequence) {
+    return Numbers(grams.begin() + sequence * size * size, grams.begin() + (sequence + 1) * size * size);
+  };
+  const Loss loss = [&](const Numbers& at) {
+    double sum = 0;
+    for (int sequence = 0; sequence < count; ++sequence) {
+      const Numbers w = weights(full, s, at, gram_of(sequence));
+      for (int i = 0; i < dim; ++i) sum += 0.5 * std::pow(w[i] - target[sequence * dim + i], 2);
+    }
+    return sum;
+  };
+
+  const auto p = rounded<T>(parameters), g = rounded<T>(grams), t = rounded<T>(target);
+  std::vector<T> out(count * dim), losses(count), slope(p.size() * (full ? 1 : count)), memory(family.scratch(s));
+  family.forward(s, count, p.data(), g.data(), out.data(), memory.data());
+  double error = 0;
+  for (int sequence = 0; sequence < count; ++sequence) {
+    const Numbers w = weights(full, s, parameters, gram_of(sequence));
+    for (int i = 0; i < dim; ++i) error = std::max(error, distance(out[sequence * dim + i], w[i]));
+  }
+  expect(error < (single ? 1e-4 : 1e-12), full ? "full forward" : "diagonal forward", width, single, s, error);
+
+  family.descent(s, count, p.data(), g.data(), t.data(), T(0), losses.data(), slope.data(), memory.data());
+  double sum = 0, change = 0;
+  for (T value : losses) sum += value;
+  for (std::size_t i = 0; i < slope.size(); ++i) change += slope[i] * direction[i % p.size()];
+  error = std::max(distance(sum, loss(parameters)), distance(change, along(loss, parameters, direction)));
+  expect(error < (single ? 1e-3 : 1e-6), full ? "full descent" : "diagonal descent", width, single, s, error);
+}
+
+template <class T>
+void check_polynomial(const Kernel<T>& kernel, const char* width, int layers) {
+  const int count = 301;
+  const bool single = std::is_same_v<T, float>;
+  std::mt19937 generator(layers);
+  const Numbers rates = normal(generator, 2 * layers, 0.1), direction = normal(generator, 2 * layers, 1);
+  Numbers eigenvalues = normal(generator, count, 1), masses = normal(generator, count, 1);
+  for (double& s : eigenvalues) s *= s;
+  const Loss loss = [&](const Numbers& at) {
+    double sum = 0;
+    for (int i = 0; i < count; ++i) {
+      double m = 1, f = 0;
+      const double s = eigenvalues[i];
+      for (int l = 0; l < layers; ++l) {
+        f -= at[2 * l + 1] * m * m * (1 - s * f);
+        m *= 1 + at[2 * l] * m * m * s;
+      }
+      sum += 0.5 * masses[i] * ((1 - s * f) * (1 - s * f) + 0.4 * s * f * f);
+    }
+    return sum;
+  };
+  const auto r = rounded<T>(rates), e = rounded<T>(eigenvalues), mass = rounded<T>(masses);
+  std::vector<T> slope(2 * layers), memory(kernel.polynomial_scratch(layers));
+  T value = 0;
+  kernel.polynomial_descent(layers, count, r.data(), e.data(), mass.data(), T(0.4), &value, slope.data(),
+                            memory.data());
+  double change = 0;
+  for (int i = 0; i < 2 * layers; ++i) change += slope[i] * direction[i];
+  const double error = std::max(distance(value, loss(rates)), distance(change, along(loss, rates, direction)));
+  expect(error < (single ? 1e-3 : 1e-6), "polynomial descent", width, single, {layers, 1, 0}, error);
+}
+
+template <class T>
+void check(const Kernel<T>& kernel, const char* width) {
+  for (int size : {2, 3, 5, 11, 12, 17})
+    for (int layers : {1, 4}) {
+      check_family(kernel, width, true, {layers, 1, size});
+      check_family(kernel, width, true, {layers, 2, size});
+      check_family(kernel, width, false, {layers, 1, size});
+    }
+  for (int layers : {1, 7}) check_polynomial(kernel, width, layers);
+}
+
+int main() {
+  check(*lintra_w8_f32, "w8"), check(*lintra_w16_f32, "w16");
+  check(*lintra_w32_f32, "w32"), check(*lintra_w64_f32, "w64");
+  check(*lintra_w8_f64, "w8"), check(*lintra_w16_f64, "w16");
+  check(*lintra_w32_f64, "w32"), check(*lintra_w64_f64, "w64");
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return failed > 0;
+}
