@@ -35,7 +35,7 @@ class Paper(AbstractRecipe):
     steps: int = 200_000
     learning_rate: float = 1e-4
     batch: int = 2048
-    scale: float = 0.02
+    scale: float = 0.005
     clip: float = 10.0
     dtype: str = "float32"
 
