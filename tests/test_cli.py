@@ -120,3 +120,49 @@ def test_an_interrupt_ends_in_a_word_and_not_in_a_crash():
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "interrupted" in errors
+
+
+TRAIN = ("train", "--variant", "gd++", "--layers", 2, "--noise", "fixed(1)", "--dim", 3, "--context", 9)
+
+
+def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lintra.terminal.keep_compiled_programs", lambda: None)
+    (row,) = json.loads(run(*TRAIN, "--sequences", 2000, "--json"))
+    assert row["file"] == "runs/gd++-2-fixed(1)-n9-d3-seed0"
+    assert 0 < row["adjusted_loss"] < 0.05
+    assert row["complaint"] == ""
+    folder = tmp_path / row["file"]
+    names = {path.name for path in folder.iterdir()} - {".lock", "checkpoint.previous.safetensors"}
+    assert names == {
+        "settings.json",
+        "metrics.jsonl",
+        "checkpoint.safetensors",
+        "model.safetensors",
+        "outcome.json",
+    }
+    assert json.loads(run(*TRAIN, "--sequences", 2000, "--json")) == [row]
+    assert "gd++" in run("evaluate", folder / "model.safetensors", "--sequences", 500)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (("--recipe", "slow"), "`--recipe` must be one of fast, paper, got 'slow'."),
+        (("--objective", "luck"), "`objective` must be one of query, truth, bayes, got 'luck'."),
+        (("--learning-rate", "-1"), "`learning_rate` must be finite and above zero, got -1.0."),
+        (("--steps", "0"), "`steps` must be a whole number of at least 1, got 0."),
+        (("--out", "occupied"), "cannot be used"),
+    ],
+)
+def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path, monkeypatch, capsys):
+    from lintra.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "occupied").write_text("a file, not a folder")
+    monkeypatch.setattr(sys, "argv", ["lintra", *map(str, TRAIN), *changes])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["occupied"]

@@ -33,15 +33,18 @@ from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
 from lintra.storage import load, save
+from lintra.training import RECIPES, Task, train
 
 __all__ = [
     "BASELINES",
+    "RECIPES",
     "Diagonal",
     "Full",
     "GDPlusPlus",
     "GramStatistics",
     "NoisyRegression",
     "Rescaled",
+    "Task",
     "__version__",
     "baseline",
     "closed_form",
@@ -55,4 +58,5 @@ __all__ = [
     "sample_data",
     "sample_statistics",
     "save",
+    "train",
 ]

@@ -37,6 +37,17 @@ def noise_std(name: str, value: Any) -> float:
     return number + 0.0  # so that -0 becomes 0
 
 
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of the choices, or refuse it.
+
+    >>> one_of("variant", "full", ("full", "diag"))
+    'full'
+    """
+    if value not in choices:
+        raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")
+    return value
+
+
 def positive(name: str, value: Any) -> float:
     """Return `value` as a finite number above zero, or refuse it.
 

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from lintra import bench as benchmarks
-from lintra import paper, storage, terminal
+from lintra import checks, paper, storage, terminal
 from lintra.baselines import BASELINES, baseline
 from lintra.evaluation import evaluate, evaluate_layers, repeat_protocol
 from lintra.losses import Comparison, Estimate
@@ -156,8 +156,7 @@ def train(
     task = Task(variant, layers, noise, heads=heads, dim=dim, context=context)
     given = {"seeds": seeds, "objective": objective, "steps": steps, "learning_rate": learning_rate}
     settings = {name: value for name, value in given.items() if value is not None}
-    if recipe not in RECIPES:
-        raise ValueError(f"`--recipe` must be one of {', '.join(RECIPES)}, got {recipe!r}.")
+    checks.one_of("--recipe", recipe, tuple(RECIPES))
     _keys(seed)
     folder = out or Path("runs") / (task.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
     terminal.keep_compiled_programs()
@@ -240,8 +239,12 @@ def main() -> None:
     """Run the command line; bad input ends in one sentence."""
     try:
         app()
-    except (ValueError, OSError, TrainingFailedError) as error:
+    except (ValueError, TrainingFailedError) as error:
         terminal.complain(str(error))
+        sys.exit(2)
+    except OSError as error:
+        place = f"'{error.filename}' cannot be used: " if error.filename else ""
+        terminal.complain(f"{place}{error.strerror or error}. Files that were there before are whole.")
         sys.exit(2)
     except SystemExit as stop:
         if stop.code != _INTERRUPTED:

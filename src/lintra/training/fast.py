@@ -40,6 +40,11 @@ class Fast(AbstractRecipe):
     fit_pool: int = 32_768
     tail: float = 1e-9
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fit_pool % 32_768:
+            raise ValueError(f"`fit_pool` must be a multiple of 32,768, got {self.fit_pool}.")
+
     def stages(self, task: Task, key: Key[Array, ""]) -> list[AbstractStage]:
         """GD++, the family that is asked for, and a choice between the two."""
         keys = jax.random.split(key, 4)

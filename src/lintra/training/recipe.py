@@ -12,6 +12,7 @@ from lintra import checks
 from lintra.models import FAMILIES, AbstractModel
 from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
+from lintra.training.lessons import OBJECTIVES
 from lintra.training.stage import AbstractStage, Models
 
 
@@ -41,8 +42,7 @@ class Task:
     context: int = 20
 
     def __post_init__(self) -> None:
-        if self.variant not in FAMILIES:
-            raise ValueError(f"`variant` must be one of {', '.join(FAMILIES)}, got {self.variant!r}.")
+        checks.one_of("variant", self.variant, tuple(FAMILIES))
         for name in ("layers", "heads", "dim", "context"):
             checks.whole_number(name, getattr(self, name))
         object.__setattr__(self, "noise", str(parse_noise(self.noise)))
@@ -63,6 +63,17 @@ class Task:
 @dataclass(frozen=True)
 class AbstractRecipe(abc.ABC):
     """How to train: settings, and the stages that follow from them."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if name == "objective":
+                checks.one_of(name, value, OBJECTIVES)
+            elif name == "dtype":
+                checks.one_of(name, value, ("float32", "float64"))
+            elif isinstance(getattr(type(self), name), int):
+                checks.whole_number(name, value)
+            else:
+                checks.positive(name, value)
 
     @abc.abstractmethod
     def stages(self, task: Task, key: Key[Array, ""]) -> list[AbstractStage]:
