@@ -65,10 +65,11 @@ def test_a_pool_has_targets_in_64_bits_and_the_precision_asked_for():
 
 def test_widened_sequences_are_wider():
     pool = sample_pool(PROBLEM, jax.random.key(0), objective="bayes", size=8192)
-    wide = sample_widened(PROBLEM, jax.random.key(0), size=8192)
+    wide = sample_widened(PROBLEM, jax.random.key(0), objective="query", size=8192)
     ratio = np.asarray(wide.gram.mean(axis=0) / pool.gram.mean(axis=0))
     assert 1.1 < ratio[0, 0] < 1.6
     assert ratio[-1, -1] > 1.5
+    assert wide.probe.shape == (8192, 1, 3)
 
 
 def test_held_out_loss_is_the_adjusted_loss():

@@ -1,20 +1,19 @@
 """The command line: thin verbs over the library."""
 
-import math
 import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import jax
-import numpy as np
 import typer
 
 from lintra import bench as benchmarks
 from lintra import checks, paper, storage, terminal
+from lintra import rows as rows_of
 from lintra.baselines import BASELINES, baseline
-from lintra.evaluation import evaluate, evaluate_layers, repeat_protocol
-from lintra.losses import Comparison, Estimate
+from lintra.evaluation import evaluate, evaluate_layers
+from lintra.losses import Estimate
 from lintra.models import Rescaled
 from lintra.predictor import AbstractPredictor
 from lintra.problem import NoisyRegression
@@ -34,25 +33,6 @@ Repetitions = Annotated[
     int, typer.Option(help="Also repeat the paper's protocol this often, 100,000 sequences with a sampled query.")
 ]
 Methods = Annotated[list[str], typer.Option("--method", help="Baseline; may be repeated. Default: all.")]
-
-COLUMNS = {
-    "file": "file",
-    "noise": "noise",
-    "method": "method",
-    "layers": "layers",
-    "adjusted_loss": "adjusted loss",
-    "standard_error": "± s.e.",
-    "paper": "paper",
-    "verdict": "against the paper",
-    "protocol_median": "protocol median",
-    "protocol_range": "5–95 %",
-    "median": "median",
-    "trimmed_mean": "trimmed mean",
-    "top_ten_share": "top ten share",
-    "worst": "worst",
-    "worse_than_zero": "worse than zero",
-    "note": "note",
-}
 
 
 @app.callback()
@@ -80,12 +60,12 @@ def baselines(
         predictors, refused = _baselines(method, problem, keys[0])
         track = terminal.progress(str(problem.noise))
         comparison = evaluate(predictors, problem, num_sequences=sequences, key=keys[1], track=track)
-        column = [_head("oracle", None, problem) | _estimate(Estimate(0.0, 0.0))]
-        column += [_row(name, None, comparison, name, problem, tail) for name in predictors]
-        column += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
-        _repeat(column, predictors, problem, repetitions, keys[2])
+        column = [rows_of.head("oracle", None, problem) | rows_of.estimate_cells(Estimate(0.0, 0.0))]
+        column += [rows_of.row(name, None, comparison, name, problem, tail) for name in predictors]
+        column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
+        rows_of.repeat(column, predictors, problem, repetitions, keys[2], track)
         if not json:
-            _compare_with_paper(column, predictors, problem, sequences, keys[2])
+            rows_of.compare_with_paper(column, predictors, problem, sequences, keys[2])
         rows += column
     _show(rows, f"Adjusted loss ½E‖w − w_σ‖², n = {context}, d = {dim}, {sequences:,} sequences", json)
 
@@ -119,12 +99,14 @@ def evaluate_command(
         track = terminal.progress(path.name)
         losses = evaluate(measured, problem, num_sequences=sequences, key=keys[1], track=track)
         layers = {name: model.num_layers if name == model.family else None for name in measured}
-        column = [_row(name, layers[name], losses, name, problem, tail) for name in measured]
-        _repeat(column, measured, problem, repetitions, keys[2])
+        column = [rows_of.row(name, layers[name], losses, name, problem, tail) for name in measured]
+        rows_of.repeat(column, measured, problem, repetitions, keys[2], track)
         if every_layer:
             by_layer = evaluate_layers(used, problem, num_sequences=sequences, key=keys[1], track=track)
-            column[:1] = [_row(model.family, int(name), by_layer, name, problem, tail) for name in by_layer.losses]
-        column += [_refusal(name, problem, sentence) for name, sentence in refused.items()]
+            column[:1] = [
+                rows_of.row(model.family, int(name), by_layer, name, problem, tail) for name in by_layer.losses
+            ]
+        column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
         if len(model_file) > 1 and not json:
             column = [row | {"file": path.name} for row in column]
         rows += column
@@ -276,80 +258,8 @@ def _baselines(
     return defined, refused
 
 
-def _row(
-    method: str, layers: int | None, comparison: Comparison, name: str, problem: NoisyRegression, tail: bool
-) -> dict[str, Any]:
-    row = _head(method, layers, problem) | _estimate(comparison.adjusted(name))
-    if not math.isfinite(row["adjusted_loss"]):
-        share = float(np.mean(~np.isfinite(comparison.losses[name])))
-        row["note"] = f"overflows on {share:.2g} of the sequences"
-    return row | (vars(comparison.tail(name)) if tail else {})
-
-
-def _head(method: str, layers: int | None, problem: NoisyRegression) -> dict[str, Any]:
-    return {"method": method, "layers": layers, "noise": str(problem.noise)}
-
-
-def _estimate(estimate: Estimate) -> dict[str, float]:
-    return {"adjusted_loss": estimate.mean, "standard_error": estimate.standard_error}
-
-
-def _refusal(name: str, problem: NoisyRegression, sentence: str) -> dict[str, Any]:
-    nothing = {"adjusted_loss": None, "standard_error": None}
-    return _head(name, None, problem) | nothing | {"note": sentence}
-
-
 def _show(rows: list[dict[str, Any]], title: str, json: bool) -> None:
     if json:
         terminal.print_rows(rows)
     else:
-        terminal.print_table(rows, title, COLUMNS)
-
-
-def _repeat(
-    rows: list[dict[str, Any]],
-    predictors: dict[str, AbstractPredictor],
-    problem: NoisyRegression,
-    repetitions: int,
-    key: jax.Array,
-) -> None:
-    """Add the median and the 5–95 % range of the paper's protocol repeated."""
-    if not repetitions:
-        return
-    track = terminal.progress(f"{problem.noise}, repeated")
-    repeated = repeat_protocol(predictors, problem, num_repetitions=repetitions, key=key, track=track)
-    for row in rows:
-        if row["method"] in repeated:
-            low, high = repeated[row["method"]].interval
-            row["protocol_median"] = repeated[row["method"]].median
-            row["protocol_range"] = f"{low:.4g} to {high:.4g}"
-
-
-def _compare_with_paper(
-    rows: list[dict[str, Any]],
-    predictors: dict[str, AbstractPredictor],
-    problem: NoisyRegression,
-    sequences: int,
-    key: jax.Array,
-) -> None:
-    """Add the paper's figure, and how far it is in standard errors of the paper's own protocol.
-
-    The protocol's error is estimated on no more sequences than were asked for, and scaled to 100,000.
-    """
-    if (problem.dim, problem.context) != (10, 20) or sequences < 2:
-        return
-    printed = {name: paper.table1().get((name, None, str(problem.noise))) for name in predictors}
-    shown = {name: predictors[name] for name, figure in printed.items() if figure is not None}
-    if not shown:
-        return
-    sample = min(sequences, 100_000)
-    protocol = evaluate(shown, problem, num_sequences=sample, sampled_query=True, key=key)
-    for row in rows:
-        figure = printed.get(row["method"])
-        if figure is None:
-            continue
-        protocol_error = protocol.adjusted(row["method"]).standard_error * (sample / 100_000) ** 0.5
-        error = math.hypot(protocol_error, row["standard_error"])
-        away = max(abs(row["adjusted_loss"] - figure.value) - figure.rounding, 0.0)
-        row["paper"] = f"{figure.value:g}"
-        row["verdict"] = "level" if away <= 3 * error else f"{away / error:.1f} s.e. away"
+        terminal.print_table(rows, title, rows_of.COLUMNS)

@@ -1,9 +1,24 @@
 """What measured losses say: means with standard errors, tails, and paired differences."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+
+def finite(value: Any) -> Any:
+    """A value for JSON, which has no word for what is not finite: there it becomes nothing.
+
+    >>> finite({"loss": float("inf"), "by_start": [1.0, float("nan")]})
+    {'loss': None, 'by_start': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)

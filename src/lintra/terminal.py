@@ -15,6 +15,8 @@ from rich.progress import BarColumn as Bar
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from lintra.losses import finite
+
 _errors = Console(stderr=True)
 
 
@@ -100,7 +102,7 @@ def complain(sentence: str) -> None:
 
 def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print rows as a JSON list; what is not finite becomes null, as JSON has no word for it."""
-    print(json.dumps([{key: _finite(value) for key, value in row.items()} for row in rows], indent=2))
+    print(json.dumps(finite(list(map(dict, rows))), indent=2))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:
@@ -121,10 +123,6 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
     if not console.is_terminal:  # a log keeps every column
         console = Console(width=200)
     console.print(table)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: Any) -> str:

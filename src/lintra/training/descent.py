@@ -89,12 +89,14 @@ class Descent(AbstractStage):
             return None, held_out
         pool = sample_pool(self.problem, pool_key, objective=self.objective, size=self.pool, dtype=self.dtype)
         if self.widened:
-            widened = sample_widened(self.problem, widened_key, size=self.widened, dtype=self.dtype)
+            widened = sample_widened(
+                self.problem, widened_key, objective=self.objective, size=self.widened, dtype=self.dtype
+            )
             pool = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), pool, widened)
         return pool.in_unit(self.unit), held_out
 
     def start(self, models: Models) -> State:
-        """Adam at rest, for every start."""
+        """The optimiser at rest, for every start."""
         stacked = self.starts(models, jax.random.fold_in(self.key, 0))
         stacked = cast(stacked.relabelled(1 / self.unit), self.dtype)
         count = jax.tree.leaves(stacked)[0].shape[0]
@@ -191,7 +193,7 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
         }, losses
 
     state, losses = jax.lax.scan(step, state, length=steps)
-    return state | {"loss": jnp.mean(losses.astype(float), axis=0)}
+    return state | {"loss": jnp.nanmean(losses.astype(float), axis=0)}
 
 
 def _batch(stage: Descent, step: Array, pool: Lesson | None) -> Lesson:

@@ -114,28 +114,40 @@ def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Le
 
 
 def sample_widened(
-    problem: NoisyRegression, key: Key[Array, ""], *, size: int, dtype: DTypeLike = float
+    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
 ) -> Lesson:
     """Draw sequences that are wider than the problem's, with the Bayes predictor's weights as targets.
 
     Inputs are up to 15 % longer and up to half as long again in one random direction, weights up to twice
     and noise up to one and a half times as large. Models that learn from a few of them stay calm on the
-    rarest of the problem's own sequences.
+    rarest of the problem's own sequences. Whatever the objective, targets are those of the Bayes predictor,
+    since the problem's prior says nothing here; a sampled query is added where the objective asks for one.
     """
-    return in_blocks(lambda key: cast(_widened(problem, key), dtype), key, size)
+
+    def block(key: Key[Array, ""]) -> Lesson:
+        lesson = _widened(problem, key)
+        if objective == "query":
+            query = jax.random.normal(jax.random.fold_in(key, 1), (_BLOCK, 1, problem.dim))
+            lesson = Lesson(lesson.gram, lesson.target, query @ problem.covariance_root().T)
+        return cast(lesson, dtype)
+
+    return in_blocks(block, key, size)
 
 
 @jax.jit
 def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
-    data_key, longer_key, stretch_key, direction_key, weights_key, noise_key = jax.random.split(key, 6)
+    data_key, *keys = jax.random.split(key, 6)
+    longer, stretch, wide, loud = (
+        jax.random.uniform(key, (_BLOCK, 1), maxval=most)
+        for key, most in zip(keys[:4], (0.15, 0.5, 1.0, 0.5), strict=True)
+    )
     x, y, truth = sample_data(problem, data_key, (_BLOCK,))
     noise = y - jnp.einsum("bnd,bd->bn", x, truth.weights)
-    u = jax.random.normal(direction_key, (_BLOCK, problem.dim))
+    u = jax.random.normal(keys[4], (_BLOCK, problem.dim))
     u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
-    stretched = 0.5 * jax.random.uniform(stretch_key, (_BLOCK, 1, 1)) * (x @ u[..., None]) * u[:, None, :]
-    x = (1 + 0.15 * jax.random.uniform(longer_key, (_BLOCK, 1, 1))) * (x + stretched)
-    weights = truth.weights * (1 + jax.random.uniform(weights_key, (_BLOCK, 1)))
-    y = jnp.einsum("bnd,bd->bn", x, weights) + noise * (1 + 0.5 * jax.random.uniform(noise_key, (_BLOCK, 1)))
+    x = x + stretch[..., None] * (x @ u[..., None]) * u[:, None, :]
+    x = (1 + longer[..., None]) * x
+    y = jnp.einsum("bnd,bd->bn", x, (1 + wide) * truth.weights) + (1 + loud) * noise
     return _with_bayes(problem, GramStatistics.from_data(x, y))
 
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from filelock import FileLock, Timeout
 
+from lintra.losses import finite
 from lintra.models import FAMILIES
 from lintra.storage import read_tensors, write_aside, write_tensors
 from lintra.training.stage import Models, State
@@ -77,7 +78,7 @@ class Run:
     def record(self, line: dict[str, Any]) -> None:
         """Add a line to the metrics."""
         with (self.folder / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(finite(line)) + "\n")
         self._lines += 1
 
     def checkpoint(self, stage: int, state: State, models: Models, *, now: bool = False) -> None:
@@ -164,7 +165,7 @@ class Run:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write JSON aside and rename it."""
-    write_aside(path, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+    write_aside(path, (json.dumps(finite(content), indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _path(path: tuple[Any, ...]) -> str:
