@@ -94,6 +94,9 @@ def test_a_fit_never_takes_a_step_that_overflows():
     numbers, value = levenberg_marquardt(SequenceFit.of(pool, KEY), steep, jnp.ones_like(steep), 5)
     assert np.isfinite(numbers).all()
     assert not np.isnan(value)
+    calm = steep / 100
+    fit = SequenceFit.of(pool, KEY)
+    assert levenberg_marquardt(fit, calm, jnp.ones_like(calm), 5)[1] < 0.9 * fit.value(calm)
 
 
 def test_soap_turns_into_the_eigenbasis_of_a_quadratic():

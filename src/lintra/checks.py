@@ -63,6 +63,12 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def require_64_bits() -> None:
+    """Refuse to measure losses in 32 bits."""
+    if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
+        raise ValueError("Losses are measured in 64 bits, but JAX_ENABLE_X64 turns them off.")
+
+
 def concrete(array: Any) -> np.ndarray | None:
     """The values of an array that can be looked at; nothing while JAX is tracing it.
 

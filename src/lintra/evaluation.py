@@ -188,8 +188,7 @@ def _collect(
     track: Track | None,
 ) -> Comparison:
     """Run as many blocks as are needed and put their losses together."""
-    if not jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
-        raise ValueError("Losses are measured in 64 bits, but JAX_ENABLE_X64 turns them off.")
+    checks.require_64_bits()
     total, size = checks.whole_number("num_sequences", num_sequences), block_size(problem.dim)
     losses = {name: np.empty(total) for name in names}
     moments = dict.fromkeys([*names, "oracle"], Moments())

@@ -4,7 +4,7 @@ Overflow is expected here: a deep model is a polynomial of high degree in its da
 loss or slope is not finite, or its slope is many times longer than usual; it is not taken, and counted.
 Where it was not finite the learning rate is halved, and comes back with twenty good steps. After every round
 the models are judged on held-out sequences; one that has become far worse than it was returns to its best,
-with half the rate.
+and its rate is halved for good.
 """
 
 from collections.abc import Callable
@@ -101,7 +101,8 @@ class Descent(AbstractStage):
         stacked = cast(stacked.relabelled(1 / self.unit), self.dtype)
         count = jax.tree.leaves(stacked)[0].shape[0]
         return {
-            "step": jnp.asarray(0),
+            "step": jnp.zeros((), int),
+            "ended": jnp.zeros((), bool),
             "models": stacked,
             "optimiser": _OPTIMISERS[self.optimiser].init(stacked),
             "rate": jnp.ones(count),
@@ -111,6 +112,7 @@ class Descent(AbstractStage):
             "loss": jnp.full(count, jnp.inf),
             "best": stacked,
             "best_loss": jnp.full(count, jnp.inf),
+            "first_loss": jnp.full(count, jnp.inf),
         }
 
     def advance(self, state: State, material: tuple[Lesson | None, HeldOut]) -> State:
@@ -118,21 +120,22 @@ class Descent(AbstractStage):
         pool, held_out = material
         if int(state["step"]) == 0:
             state = _judge(self, state, held_out)
+            state = state | {"first_loss": state["best_loss"]}
         state = _round(self, state, pool, min(self.round, self.steps - int(state["step"])))
         state = _judge(self, state, held_out)
-        if (np.asarray(state["rate"]) >= _LOST).any():
+        if (np.asarray(_share(state)) >= _LOST).any():
             return state
-        if not np.isfinite(state["best_loss"]).any():
+        if not (np.asarray(state["best_loss"]) < 0.9 * np.asarray(state["first_loss"])).any():
             raise TrainingFailedError(
                 f"Training diverged at step {int(state['step'])}: every step is refused (loss is "
                 f"{float(np.min(state['loss'])):.3g}). Try a smaller learning rate than {self.learning_rate:g}, a "
                 "smaller initial scale, or 64-bit precision."
             )
-        return state | {"step": jnp.asarray(self.steps)}  # nothing more to gain: the best so far is the result
+        return state | {"ended": jnp.ones((), bool)}  # nothing more to gain: the best so far is the result
 
     def progress(self, state: State) -> tuple[int, int]:
         """In steps."""
-        return int(state["step"]), self.steps
+        return self.steps if state["ended"] else int(state["step"]), self.steps
 
     def metrics(self, state: State) -> dict[str, Any]:
         """Of the best start, with what was refused in all."""
@@ -154,7 +157,13 @@ class Descent(AbstractStage):
 _OPTIMISERS: dict[str, Any] = {"adam": optax.scale_by_adam(), "soap": scale_by_soap()}
 
 
+def _share(state: State) -> Float[Array, " starts"]:
+    """What is left of the learning rate: halved for a while by bad steps, and for good by every return."""
+    return state["rate"] * 0.5 ** state["returned"].astype(float)
+
+
 def _schedule(stage: Descent, step: Array) -> Float[Array, ""]:
+    step = step.astype(float)
     rise = jnp.minimum(1.0, (step + 1) / max(stage.warm_up, 1))
     if stage.decay == "constant":
         return rise * stage.learning_rate
@@ -177,7 +186,7 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
         slopes = choose(good, slopes, jax.tree.map(jnp.zeros_like, slopes))
         with jax.numpy_dtype_promotion("standard"):  # optax mixes precisions
             moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
-        rate = _schedule(stage, state["step"]) * state["rate"]
+        rate = _schedule(stage, state["step"]) * _share(state)
         if stage.printed:
             moves = state["models"].from_printed_scale(moves)
         moved = jax.tree.map(lambda at, move: at - _lift(rate, at) * move, state["models"], moves)
@@ -213,15 +222,20 @@ def _judge(stage: Descent, state: State, held_out: HeldOut) -> State:
     best_loss = jnp.where(better, losses, state["best_loss"])
     best = choose(better, state["models"], state["best"])
     astray = ~(losses <= _RETURN * best_loss)
-    fresh = _OPTIMISERS[stage.optimiser].init(best)
+    calm = _without_momentum(state["optimiser"])
     return state | {
         "best": best,
         "best_loss": best_loss,
         "models": choose(astray, best, state["models"]),
-        "optimiser": choose(astray, fresh, state["optimiser"]),
-        "rate": jnp.where(astray, state["rate"] / 2, state["rate"]),
+        "optimiser": choose(astray, calm, state["optimiser"]),
         "returned": state["returned"] + astray.astype(int),
     }
+
+
+def _without_momentum(optimiser: Any) -> Any:
+    """An optimiser's state with no memory of where it was going; how long slopes were is worth keeping."""
+    mean = "mu" if hasattr(optimiser, "mu") else "mean"
+    return optimiser._replace(**{mean: jax.tree.map(jnp.zeros_like, getattr(optimiser, mean))})
 
 
 def choose(condition: Array, yes: PyTree[Array], no: PyTree[Array]) -> PyTree[Array]:

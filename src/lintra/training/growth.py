@@ -56,7 +56,7 @@ class AbstractGrowth(AbstractStage):
         shape = self.task.layers, self.task.heads, self.seedlings.shape[-1]
         known = self.known(models)
         return {
-            "depth": jnp.asarray(0),
+            "depth": jnp.zeros((), int),
             "numbers": jnp.zeros(shape),
             "known": jnp.zeros(shape) if known is None else known,
             "held_out": jnp.asarray(jnp.inf),
@@ -80,8 +80,14 @@ class AbstractGrowth(AbstractStage):
             tried = [levenberg_marquardt(third, numbers, mask, _POLISH) for numbers, _ in _best(tried, 1)]
         numbers, value = _best(tried, 1)[0]
         if not np.isfinite(value):
-            raise TrainingFailedError(f"No place for layer {depth} gives a finite loss. Try another seed.")
-        return state | {"depth": jnp.asarray(depth), "numbers": numbers, "held_out": self.judge(numbers, material)}
+            raise TrainingFailedError(
+                f"No place for layer {depth} gives a finite loss. Try fewer layers, or another seed."
+            )
+        return state | {
+            "depth": jnp.asarray(depth, int),
+            "numbers": numbers,
+            "held_out": self.judge(numbers, material),
+        }
 
     @abc.abstractmethod
     def judge(self, numbers: Float[Array, "layers heads k"], material: Any) -> Float[Array, ""]:
@@ -158,7 +164,7 @@ class DiagonalGrowth(AbstractGrowth):
         key: Randomness.
         task: What to train.
         pool: Number of sequences, a multiple of 32,768; places are compared on a sixteenth of them.
-        objective: `bayes` or `truth`.
+        objective: `bayes`, `truth` or `query`.
         held_out: Number of held-out sequences.
     """
 

@@ -21,7 +21,7 @@ from lintra.baselines import Bayes, oracle_weights
 from lintra.models import AbstractModel
 from lintra.objective import probed_distance
 from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, sample_data, sample_statistics
+from lintra.statistics import GramStatistics, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
 _BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
@@ -141,14 +141,22 @@ def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
         jax.random.uniform(key, (_BLOCK, 1), maxval=most)
         for key, most in zip(keys[:4], (0.15, 0.5, 1.0, 0.5), strict=True)
     )
-    x, y, truth = sample_data(problem, data_key, (_BLOCK,))
-    noise = y - jnp.einsum("bnd,bd->bn", x, truth.weights)
+    stats, truth = sample_statistics(problem, data_key, (_BLOCK,))
     u = jax.random.normal(keys[4], (_BLOCK, problem.dim))
     u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
-    x = x + stretch[..., None] * (x @ u[..., None]) * u[:, None, :]
-    x = (1 + longer[..., None]) * x
-    y = jnp.einsum("bnd,bd->bn", x, (1 + wide) * truth.weights) + (1 + loud) * noise
-    return _with_bayes(problem, GramStatistics.from_data(x, y))
+    widen = (1 + longer[..., None]) * (jnp.eye(problem.dim) + stretch[..., None] * u[:, :, None] * u[:, None, :])
+    weights = (1 + wide) * truth.weights
+    explained = jnp.einsum("bij,bj->bi", stats.xx, truth.weights)
+    with_noise = stats.xy - explained  # Xᵀξ
+    noise_square = stats.yy - jnp.sum(truth.weights * (stats.xy + with_noise), axis=-1)  # ξᵀξ
+    xx = widen @ stats.xx @ widen
+    with_noise = (1 + loud) * jnp.einsum("bij,bj->bi", widen, with_noise)
+    explained = jnp.einsum("bij,bj->bi", xx, weights)
+    xy = explained + with_noise
+    yy = jnp.sum(weights * (explained + 2 * with_noise), axis=-1) + (1 + loud[:, 0]) ** 2 * noise_square
+    top = jnp.concatenate([xx, xy[..., None]], axis=-1)
+    bottom = jnp.concatenate([xy, yy[:, None]], axis=-1)[:, None, :]
+    return _with_bayes(problem, GramStatistics(jnp.concatenate([top, bottom], axis=-2), stats.count))
 
 
 def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lintra import native
+from lintra import checks, native
 from lintra._version import __version__
 from lintra.evaluation import Track
 from lintra.storage import save
@@ -57,6 +57,9 @@ def train(
     (2, True)
     """
     recipe = Fast() if recipe is None else recipe
+    checks.whole_number("num_sequences", num_sequences)
+    checks.whole_number("seed", seed, minimum=0)
+    checks.require_64_bits()
     training_key, judging_key = jax.random.split(jax.random.key(seed))
     stages = recipe.stages(task, training_key)
     run = None
@@ -114,5 +117,6 @@ def versions() -> dict[str, str]:
 
 
 def _settings(task: Task, recipe: AbstractRecipe, seed: int) -> dict[str, Any]:
-    name = next(name for name, kind in RECIPES.items() if isinstance(recipe, kind))
+    names = {kind: name for name, kind in RECIPES.items()}
+    name = names.get(type(recipe), type(recipe).__name__)
     return {**asdict(task), "recipe": name, **recipe.settings(), "seed": seed}

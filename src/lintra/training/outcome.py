@@ -1,8 +1,10 @@
 """What came out of training: the model, its loss on a million fresh sequences, and whether it can be relied on."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from jaxtyping import Array, Key
 
 from lintra.evaluation import Track, evaluate
@@ -11,7 +13,7 @@ from lintra.models import AbstractModel
 from lintra.problem import NoisyRegression
 
 _OWNED = 0.1  # share of the ten largest sequences in the loss from which on they own the mean
-_EXPLODED = 10.0  # times the loss of predicting zero
+_REMEDY = "Train it with another seed, more seeds, or fewer layers."
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def judge(
 ) -> Trained:
     """Measure a model on fresh sequences, and say so if a few exploding ones own its mean.
 
+    >>> import jax
     >>> from lintra.models import GDPlusPlus
     >>> steps = GDPlusPlus([[[0.0, -0.3]]] * 3, context=20, dim=10)
     >>> result = judge(steps, NoisyRegression(noise="fixed(1)"), num_sequences=10_000, key=jax.random.key(0))
@@ -61,13 +64,15 @@ def judge(
     """
     measured = evaluate({"model": model}, problem, num_sequences=num_sequences, key=key, track=track)
     loss, tail = measured.adjusted("model"), measured.tail("model")
-    zero = measured.unadjusted["oracle"].mean + problem.dim / 2
-    owned = not tail.top_ten_share <= _OWNED and not tail.worst <= _EXPLODED * zero
+    square = problem.dim if problem.covariance is None else float(np.trace(problem.covariance))
+    zero = square / 2 - measured.unadjusted["oracle"].mean
     complaint = ""
-    if owned:
+    if not math.isfinite(loss.mean):
+        complaint = f"The model overflows on some of {num_sequences:,} sequences. {_REMEDY}"
+    elif tail.top_ten_share > _OWNED and tail.worst > zero:
         complaint = (
             f"Ten of {num_sequences:,} sequences own {tail.top_ten_share:.0%} of the loss, and the worst is "
-            f"{tail.worst:.3g}: the model explodes on rare sequences and cannot be relied on. Train it with "
-            "another seed, more seeds, or fewer layers."
+            f"{tail.worst:.3g}, where predicting zero costs {zero:.3g} on average: the model explodes on rare "
+            f"sequences and cannot be relied on. {_REMEDY}"
         )
     return Trained(model, loss, tail, num_sequences, complaint)

@@ -58,10 +58,15 @@ class Run:
             raise ValueError(
                 f"`{folder}` is in use by another run. Wait for it, or choose another `--out`."
             ) from None
-        self._settle(settings, versions)
-        self.stage, self.models, self._arrays, self._lines = 0, {}, {}, 0
-        self._restore()
-        self._cut_metrics()
+        try:
+            self._sweep()
+            self._settle(settings, versions)
+            self.stage, self.models, self._arrays, self._lines = 0, {}, {}, 0
+            self._restore()
+            self._cut_metrics()
+        except BaseException:
+            self.close()
+            raise
         self._written = time.monotonic()
 
     def close(self) -> None:
@@ -73,7 +78,10 @@ class Run:
         if not self._arrays:
             return template
         leaves, structure = jax.tree.flatten_with_path(template)
-        return jax.tree.unflatten(structure, [jnp.asarray(self._arrays[_path(path)]) for path, _ in leaves])
+        expected = {_path(path): (leaf.shape, leaf.dtype) for path, leaf in leaves}
+        if expected != {name: (array.shape, array.dtype) for name, array in self._arrays.items()}:
+            raise ValueError(f"`{self.folder}` was written by another version of lintra. Choose another `--out`.")
+        return jax.tree.unflatten(structure, [jnp.asarray(self._arrays[name]) for name in expected])
 
     def record(self, line: dict[str, Any]) -> None:
         """Add a line to the metrics."""
@@ -99,11 +107,6 @@ class Run:
             os.replace(spare, previous)
         write_tensors(last, arrays, metadata)
         self._written = time.monotonic()
-
-    def outcome(self) -> dict[str, Any] | None:
-        """What came out, if the run is at its end."""
-        path = self.folder / "outcome.json"
-        return json.loads(path.read_text()) if path.exists() else None
 
     def conclude(self, outcome: dict[str, Any]) -> None:
         """Write down what came out."""
@@ -136,16 +139,23 @@ class Run:
             return
         write_json(path, {"settings": settings, "versions": versions})
 
+    def _sweep(self) -> None:
+        """Remove what a kill in the middle of writing has left."""
+        for pattern in (".*.safetensors.*", ".*.json*.*", "*.spare"):
+            for path in self.folder.glob(pattern):
+                path.unlink()
+
     def _restore(self) -> None:
-        for path in self._checkpoints():
-            if not path.exists():
-                continue
+        """Take up the last checkpoint that is whole; one that is not is put out of the way."""
+        for path in filter(Path.exists, self._checkpoints()):
             try:
-                arrays, metadata = read_tensors(path, _FORMAT)
-                self._take(arrays, metadata)
+                self._take(*read_tensors(path, _FORMAT))
                 return
             except (ValueError, KeyError, TypeError) as error:
-                self._say(f"A checkpoint cannot be used, so the run goes on from the one before: {error}")
+                os.replace(path, path.with_suffix(".damaged"))
+                self._say(
+                    f"A checkpoint cannot be used, so the run goes on from the one before it, if any: {error}"
+                )
 
     def _take(self, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
         models = {}
@@ -169,4 +179,4 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def _path(path: tuple[Any, ...]) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator="/").join(("/", ""))
+    return "/" + jax.tree_util.keystr(path, simple=True, separator="/")

@@ -51,7 +51,7 @@ class Selection(AbstractStage):
         """No sequences seen."""
         stacked = stack([_as_family(self.task.variant, models[name]) for name in self.candidates])
         zeros = jnp.zeros(len(self.candidates))
-        return {"block": jnp.asarray(0), "models": stacked, "total": zeros, "rare": zeros}
+        return {"block": jnp.zeros((), int), "models": stacked, "total": zeros, "rare": zeros}
 
     def advance(self, state: State, material: Lesson) -> State:
         """Measure all candidates on the same blocks."""
