@@ -235,7 +235,6 @@ def test_fast_trains_every_family(variant):
     task = replace(TASK, variant=variant)
     trained = train(task, recipe, num_sequences=50_000)
     assert trained.model.family == variant
-    assert trained.complaint == ""
     assert trained.loss.mean < (0.30 if variant == "gd++" else 0.26)
 
 

@@ -21,7 +21,7 @@ from lintra.baselines import Bayes, oracle_weights
 from lintra.models import AbstractModel
 from lintra.objective import probed_distance
 from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, sample_statistics
+from lintra.statistics import GramStatistics, Truth, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
 _BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
@@ -145,18 +145,24 @@ def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
     u = jax.random.normal(keys[4], (_BLOCK, problem.dim))
     u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
     widen = (1 + longer[..., None]) * (jnp.eye(problem.dim) + stretch[..., None] * u[:, :, None] * u[:, None, :])
-    weights = (1 + wide) * truth.weights
+    return _with_bayes(problem, stretched(stats, truth, widen, 1 + wide, 1 + loud))
+
+
+def stretched(
+    stats: GramStatistics, truth: Truth, inputs: Float[Array, "b d d"], weights: Array, noise: Array
+) -> GramStatistics:
+    """The statistics of the same sequences with inputs `A x`, A symmetric, and weights and noise times factors."""
     explained = jnp.einsum("bij,bj->bi", stats.xx, truth.weights)
     with_noise = stats.xy - explained  # Xᵀξ
     noise_square = stats.yy - jnp.sum(truth.weights * (stats.xy + with_noise), axis=-1)  # ξᵀξ
-    xx = widen @ stats.xx @ widen
-    with_noise = (1 + loud) * jnp.einsum("bij,bj->bi", widen, with_noise)
-    explained = jnp.einsum("bij,bj->bi", xx, weights)
+    xx = inputs @ stats.xx @ inputs
+    with_noise = noise * jnp.einsum("bij,bj->bi", inputs, with_noise)
+    explained = jnp.einsum("bij,bj->bi", xx, weights * truth.weights)
     xy = explained + with_noise
-    yy = jnp.sum(weights * (explained + 2 * with_noise), axis=-1) + (1 + loud[:, 0]) ** 2 * noise_square
+    yy = jnp.sum(weights * truth.weights * (explained + 2 * with_noise), axis=-1) + noise[:, 0] ** 2 * noise_square
     top = jnp.concatenate([xx, xy[..., None]], axis=-1)
     bottom = jnp.concatenate([xy, yy[:, None]], axis=-1)[:, None, :]
-    return _with_bayes(problem, GramStatistics(jnp.concatenate([top, bottom], axis=-2), stats.count))
+    return GramStatistics(jnp.concatenate([top, bottom], axis=-2), stats.count)
 
 
 def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:
