@@ -1,12 +1,13 @@
 """Adam or SOAP on sequences, several starts side by side, with bad steps refused and the best models kept.
 
-Overflow is expected here: a deep model is a polynomial of high degree in its data. A step is bad when its
-loss or slope is not finite, or its slope is many times longer than usual; it is not taken, and counted.
-Where it was not finite the learning rate is halved, and comes back with twenty good steps. After every round
-the models are judged on held-out sequences; one that has become far worse than it was returns to its best,
-and its rate is halved for good.
+Overflow is expected here: a deep model is a polynomial of high degree in its data. A step whose loss or slope
+is not finite is bad: it is not taken, it is counted, and the learning rate is halved and comes back with
+twenty good steps. A slope many times longer than usual, which comes from sequences that explode, is shortened;
+its direction leads away from there. After every round the models are judged on held-out sequences; one that
+has become far worse than it was returns to its best, and its rate is halved for good.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -52,8 +53,8 @@ class Descent(AbstractStage):
         widened: Number of sequences in the pool, besides, that are wider than the problem's.
         unit: Labels are divided by this, which is the size of a label where the numbers should be near one.
         clip: Longest slope in the weights, per sequence, in that unit.
-        limit: Longest slope of a step, which is shortened to it; in that unit.
-        spike: A slope this many times longer than usual makes a bad step.
+        limit: Longest slope of a step, in that unit; a longer one is shortened.
+        spike: Longest slope of a step, in times the usual.
         dtype: Precision of the steps.
         round: Steps between two looks at the held-out sequences.
         held_out: Number of held-out sequences.
@@ -75,8 +76,8 @@ class Descent(AbstractStage):
     widened: int = eqx.field(static=True, default=0)
     unit: float = eqx.field(static=True, default=1.0)
     clip: float | None = eqx.field(static=True, default=10.0)
-    limit: float | None = eqx.field(static=True, default=None)
-    spike: float = eqx.field(static=True, default=30.0)
+    limit: float = eqx.field(static=True, default=math.inf)
+    spike: float = eqx.field(static=True, default=10.0)
     dtype: str = eqx.field(static=True, default="float32")
     round: int = eqx.field(static=True, default=250)
     held_out: int = eqx.field(static=True, default=16_384)
@@ -178,11 +179,9 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
     def step(state: State, _: None) -> tuple[State, Float[Array, " starts"]]:
         losses, slopes = slope(state["models"], _batch(stage, state["step"], pool))
         length = _length(slopes)
-        finite = jnp.isfinite(losses) & jnp.isfinite(length)
-        good = finite & (length <= stage.spike * state["usual"])
-        if stage.limit is not None:
-            shortened = jnp.minimum(1, stage.limit / length)
-            slopes = jax.tree.map(lambda leaf: _lift(shortened, leaf) * leaf, slopes)
+        good = jnp.isfinite(losses) & jnp.isfinite(length)
+        kept = jnp.minimum(length, jnp.minimum(stage.limit, stage.spike * state["usual"]))
+        slopes = jax.tree.map(lambda leaf: _lift(kept / jnp.maximum(length, 1e-300), leaf) * leaf, slopes)
         slopes = choose(good, slopes, jax.tree.map(jnp.zeros_like, slopes))
         with jax.numpy_dtype_promotion("standard"):  # optax mixes precisions
             moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
@@ -190,14 +189,13 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
         if stage.printed:
             moves = state["models"].from_printed_scale(moves)
         moved = jax.tree.map(lambda at, move: at - _lift(rate, at) * move, state["models"], moves)
-        first = jnp.isinf(state["usual"])
-        usual = jnp.where(first, length, _MEMORY * state["usual"] + (1 - _MEMORY) * length)
+        usual = jnp.where(jnp.isinf(state["usual"]), kept, _MEMORY * state["usual"] + (1 - _MEMORY) * kept)
         return state | {
             "step": state["step"] + 1,
             "models": choose(good, moved, state["models"]),
             "optimiser": choose(good, optimiser, state["optimiser"]),
-            "usual": jnp.where(good, usual, state["usual"] * (2 - _MEMORY)),
-            "rate": jnp.where(finite, jnp.minimum(1, state["rate"] * _RECOVERY), state["rate"] / 2),
+            "usual": jnp.where(good, usual, state["usual"]),
+            "rate": jnp.where(good, jnp.minimum(1, state["rate"] * _RECOVERY), state["rate"] / 2),
             "rejected": state["rejected"] + (~good).astype(int),
         }, losses
 

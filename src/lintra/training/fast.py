@@ -66,7 +66,7 @@ class Fast(AbstractRecipe):
             "unit": unit,
             "clip": 0.25,
             "limit": 0.01,
-            "spike": math.inf,  # long slopes are shortened instead
+            "spike": math.inf,
         }
         short: dict[str, Any] = {"steps": 1600, "learning_rate": 3e-2, "warm_up": 200, "batch": 256}
         long: dict[str, Any] = {
