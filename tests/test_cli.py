@@ -125,11 +125,19 @@ def _wait_for_cpu_seconds(pid, seconds):
 
 
 def test_an_interrupt_ends_in_a_word_and_not_in_a_crash():
-    command = [sys.executable, "-m", "lintra", "baselines", "--sequences", "100000000", "--noise", "uniform(0,5)"]
-    process = subprocess.Popen([*command, "--method", "ols"], stderr=subprocess.PIPE, text=True)
-    _wait_for_cpu_seconds(process.pid, 10)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    """Also where the tests run in the background, which ignores interrupts unless told otherwise."""
+    heed = (
+        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    )
+    options = ["baselines", "--sequences", "100000000", "--noise", "uniform(0,5)", "--method", "ols"]
+    command = [sys.executable, "-c", f"{heed}; runpy.run_module('lintra', run_name='__main__')", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _wait_for_cpu_seconds(process.pid, 10)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "interrupted" in errors
 
