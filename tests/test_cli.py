@@ -126,9 +126,7 @@ def _wait_for_cpu_seconds(pid, seconds):
 
 def test_an_interrupt_ends_in_a_word_and_not_in_a_crash():
     """Also where the tests run in the background, which ignores interrupts unless told otherwise."""
-    heed = (
-        "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    )
+    heed = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     options = ["baselines", "--sequences", "100000000", "--noise", "uniform(0,5)", "--method", "ols"]
     command = [sys.executable, "-c", f"{heed}; runpy.run_module('lintra', run_name='__main__')", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
