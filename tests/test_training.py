@@ -215,7 +215,7 @@ def test_relabelled_models_predict_in_the_other_unit(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers_as_printed_are_taken_to_the_familys_own(family):
     model = FAMILIES[family].random(2, dim=3, context=6, key=KEY)
-    P, Q = model.from_printed_scale(model).matrices()
+    P, Q = model.from_printed_scale().matrices()
     assert np.allclose(P, 6 * model.matrices()[0], rtol=1e-12)
     assert np.array_equal(Q, model.matrices()[1])
 

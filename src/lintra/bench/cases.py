@@ -10,8 +10,8 @@ from jaxtyping import Array
 
 from lintra import native, tokens
 from lintra.baselines import oracle_weights
-from lintra.models import FAMILIES, AbstractModel, Diagonal, Full, GDPlusPlus
-from lintra.objective import diagonal_distance, full_distance, half_square
+from lintra.models import FAMILIES, AbstractModel, Full, GDPlusPlus
+from lintra.objective import half_square
 from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
 
@@ -86,11 +86,8 @@ def random_model(family: str, num_layers: int, problem: NoisyRegression) -> Abst
 
 
 def distance(model: AbstractModel, gram: Array, target: Array) -> Array:
-    """What training lowers, for FULL and DIAG."""
-    if isinstance(model, Full):
-        return full_distance(model.p, model.q, gram, target)
-    assert isinstance(model, Diagonal)
-    return diagonal_distance(model.omega, gram, target)
+    """What training lowers."""
+    return model.distance(gram, target)
 
 
 def _statistics(problem: NoisyRegression, batch: int, key: Array) -> tuple[Array, Array]:

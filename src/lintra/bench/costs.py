@@ -1,6 +1,6 @@
 """What a training step costs as batch, depth, dimension and context grow, one at a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import jax
 
 from lintra.bench.cases import gradient
 from lintra.bench.timing import alternate
+from lintra.evaluation import Track
 from lintra.models import FAMILIES
 from lintra.problem import NoisyRegression
 from lintra.statistics import sample_statistics
@@ -20,8 +21,6 @@ AXES: dict[str, tuple[int, ...]] = {
     "context": (20, 1000, 30_000, 1_000_000),
 }
 BATCH, LAYERS, DIM = 2048, 7, 10
-
-Track = Callable[[Iterable[int], int], Iterable[int]]
 
 
 def costs(axes: dict[str, tuple[int, ...]] = AXES, repetitions: int = 9, track: Track | None = None) -> list[dict]:

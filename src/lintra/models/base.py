@@ -94,14 +94,12 @@ class AbstractModel(AbstractLayered):
             field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
         }
 
-    def from_printed_scale(self, printed: Model) -> Model:
-        """The family's own numbers from numbers on the scale of P and Q as printed, where P is n times smaller.
+    def from_printed_scale(self: Model) -> Model:
+        """The family's own numbers, given as printed, where P is n times smaller.
 
-        Numbers are of the model's structure: parameters or steps of an optimiser.
+        Numbers are parameters, or steps of an optimiser in the model's structure.
         """
-        return eqx.tree_at(
-            lambda tree: getattr(tree, self._scaled), printed, replace_fn=lambda p: self.context * p
-        )
+        return eqx.tree_at(lambda tree: getattr(tree, self._scaled), self, replace_fn=lambda p: self.context * p)
 
     @abc.abstractmethod
     def relabelled(self: Model, unit: float) -> Model:

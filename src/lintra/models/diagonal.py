@@ -1,5 +1,6 @@
 """DIAG: P and Q are diagonal with one number for all inputs and one for the label, Eq. (8)."""
 
+import abc
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -15,7 +16,30 @@ from lintra.objective import diagonal_distance
 from lintra.recursion import diagonal_recursion, diagonal_states
 
 
-class Diagonal(AbstractModel):
+class AbstractDiagonal(AbstractModel):
+    """A model whose layers are four numbers: what DIAG and GD++ share."""
+
+    @property
+    @abc.abstractmethod
+    def omega(self) -> Float[Array, "layers 2 2"]:
+        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer for a Gram matrix divided by `context`, Eq. (9)."""
+
+    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer."""
+        return diagonal_recursion(self.omega, gram)
+
+    def distance(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    ) -> Float[Array, ""]:
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
+        return diagonal_distance(self.omega, gram, target, clip=clip)
+
+    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer."""
+        return diagonal_states(self.omega, gram)
+
+
+class Diagonal(AbstractDiagonal):
     """A linear transformer with diagonal parameter matrices, Eqs. (8)–(10).
 
     With one head the four ω of a layer obey `ω_xx ω_yy = ω_xy ω_yx`; two heads set them free.
@@ -69,20 +93,6 @@ class Diagonal(AbstractModel):
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         P, Q = _expand(self.p, self.dim), _expand(self.q, self.dim)
         return np.asarray(P) / self.context, np.array(Q)
-
-    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
-        """The implicit weights after the last layer."""
-        return diagonal_recursion(self.omega, gram)
-
-    def distance(
-        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
-    ) -> Float[Array, ""]:
-        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
-        return diagonal_distance(self.omega, gram, target, clip=clip)
-
-    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
-        """The matrix C after every layer."""
-        return diagonal_states(self.omega, gram)
 
     def relabelled(self, unit: float) -> "Diagonal":
         """The model for labels `unit` times as large."""

@@ -9,15 +9,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from lintra import checks
-from lintra.models.base import AbstractModel
-from lintra.models.diagonal import Diagonal
+from lintra.models.diagonal import AbstractDiagonal, Diagonal
 from lintra.models.full import Full
-from lintra.objective import diagonal_distance, polynomial_loss
-from lintra.recursion import diagonal_recursion, diagonal_states, spectral_recursion
+from lintra.objective import polynomial_loss
+from lintra.recursion import spectral_recursion
 from lintra.statistics import GramStatistics
 
 
-class GDPlusPlus(AbstractModel):
+class GDPlusPlus(AbstractDiagonal):
     """Gradient descent with a preconditioner: `ω_xx` moves the inputs, `ω_yx` the labels, Eq. (11).
 
     Heads only add up here: a head with any `q_x` is the same as one with `q_x = 1` and scaled p.
@@ -71,20 +70,6 @@ class GDPlusPlus(AbstractModel):
     def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         return self.to_diagonal().matrices()
-
-    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
-        """The implicit weights after the last layer."""
-        return diagonal_recursion(self.omega, gram)
-
-    def distance(
-        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
-    ) -> Float[Array, ""]:
-        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
-        return diagonal_distance(self.omega, gram, target, clip=clip)
-
-    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
-        """The matrix C after every layer."""
-        return diagonal_states(self.omega, gram)
 
     def response(self, eigenvalues: Float[Array, "*k"]) -> Float[Array, "layers *k"]:
         """The polynomial f after every layer, `w = f(Σ) α`, at eigenvalues of Σ: O(1) a layer and eigenvalue."""

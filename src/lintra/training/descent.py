@@ -187,7 +187,7 @@ def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> Sta
             moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
         rate = _schedule(stage, state["step"]) * _share(state)
         if stage.printed:
-            moves = state["models"].from_printed_scale(moves)
+            moves = moves.from_printed_scale()
         moved = jax.tree.map(lambda at, move: at - _lift(rate, at) * move, state["models"], moves)
         usual = jnp.where(jnp.isinf(state["usual"]), kept, _MEMORY * state["usual"] + (1 - _MEMORY) * kept)
         return state | {

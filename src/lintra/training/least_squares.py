@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Key
 
-from lintra.models import GDPlusPlus
+from lintra.models import Diagonal, GDPlusPlus
 from lintra.objective import half_square
 from lintra.problem import NoisyRegression
 from lintra.recursion import diagonal_recursion, diagonal_slopes
@@ -166,4 +166,4 @@ def _step(
 
 def _omega(numbers: Numbers) -> Float[Array, "layers 2 2"]:
     """The ω of DIAG's numbers `(p_x, p_y, q_x, q_y)`."""
-    return jnp.einsum("lhi,lhj->lij", numbers[..., :2], numbers[..., 2:])
+    return Diagonal(numbers[..., :2], numbers[..., 2:], 1, 1).omega

@@ -24,7 +24,7 @@ from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, Truth, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
-_BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
+BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
 
 Tree = TypeVar("Tree")
 
@@ -98,7 +98,7 @@ def sample_pool(
     def block(key: Key[Array, ""]) -> Lesson:
         if objective == "bayes":
             return cast(sample_with_bayes(problem, key)[0], dtype)
-        return cast(sample_lesson(problem, key, objective=objective, size=_BLOCK), dtype)
+        return cast(sample_lesson(problem, key, objective=objective, size=BLOCK), dtype)
 
     return in_blocks(block, key, size)
 
@@ -109,7 +109,7 @@ def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Le
 
     One program serves pools and held-out sequences, since it takes long to compile.
     """
-    stats, truth = sample_statistics(problem, key, (_BLOCK,))
+    stats, truth = sample_statistics(problem, key, (BLOCK,))
     return _with_bayes(problem, stats), oracle_weights(stats, truth.noise_std)
 
 
@@ -127,7 +127,7 @@ def sample_widened(
     def block(key: Key[Array, ""]) -> Lesson:
         lesson = _widened(problem, key)
         if objective == "query":
-            query = jax.random.normal(jax.random.fold_in(key, 1), (_BLOCK, 1, problem.dim))
+            query = jax.random.normal(jax.random.fold_in(key, 1), (BLOCK, 1, problem.dim))
             lesson = Lesson(lesson.gram, lesson.target, query @ problem.covariance_root().T)
         return cast(lesson, dtype)
 
@@ -138,11 +138,11 @@ def sample_widened(
 def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
     data_key, *keys = jax.random.split(key, 6)
     longer, stretch, wide, loud = (
-        jax.random.uniform(key, (_BLOCK, 1), maxval=most)
+        jax.random.uniform(key, (BLOCK, 1), maxval=most)
         for key, most in zip(keys[:4], (0.15, 0.5, 1.0, 0.5), strict=True)
     )
-    stats, truth = sample_statistics(problem, data_key, (_BLOCK,))
-    u = jax.random.normal(keys[4], (_BLOCK, problem.dim))
+    stats, truth = sample_statistics(problem, data_key, (BLOCK,))
+    u = jax.random.normal(keys[4], (BLOCK, problem.dim))
     u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
     widen = (1 + longer[..., None]) * (jnp.eye(problem.dim) + stretch[..., None] * u[:, :, None] * u[:, None, :])
     return _with_bayes(problem, stretched(stats, truth, widen, 1 + wide, 1 + loud))
@@ -174,7 +174,7 @@ def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:
 
 def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], size: int) -> Tree:
     """Draw `size` sequences, a block of 8,192 at a time."""
-    blocks = [block(key) for key in jax.random.split(key, -(-size // _BLOCK))]
+    blocks = [block(key) for key in jax.random.split(key, -(-size // BLOCK))]
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:size], *blocks)
 
 

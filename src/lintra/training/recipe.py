@@ -109,7 +109,7 @@ class RandomStarts:
             )
 
         drawn = stack([draw(number) for number in range(self.count)])
-        drawn = drawn.from_printed_scale(drawn) if self.printed else drawn
+        drawn = drawn.from_printed_scale() if self.printed else drawn
         return drawn.relabelled(self.unit)
 
 

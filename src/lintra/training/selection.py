@@ -12,11 +12,10 @@ from lintra.baselines import oracle_weights
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus
 from lintra.objective import half_square
 from lintra.statistics import sample_statistics
-from lintra.training.lessons import stretched
+from lintra.training.lessons import BLOCK, stretched
 from lintra.training.recipe import Task, stack
 from lintra.training.stage import AbstractStage, Models, State
 
-_BLOCK = 8192
 _SCALES = (1.0, 1.1)  # of the inputs, in turn
 
 
@@ -87,10 +86,10 @@ def _losses(
 ) -> Float[Array, " candidates"]:
     """Mean adjusted loss by importance sampling: inputs `scale · x` have the density ratio as their weight."""
     problem = stage.task.problem
-    stats, truth = sample_statistics(problem, key, (_BLOCK,))
+    stats, truth = sample_statistics(problem, key, (BLOCK,))
     trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
     log_weight = problem.context * problem.dim * jnp.log(scale) - 0.5 * (scale**2 - 1) * trace
-    ones, inputs = jnp.ones((_BLOCK, 1)), scale * jnp.eye(problem.dim)[None]
+    ones, inputs = jnp.ones((BLOCK, 1)), scale * jnp.eye(problem.dim)[None]
     stats = stretched(stats, truth, inputs, ones, ones)
     oracle = oracle_weights(stats, truth.noise_std)
 
