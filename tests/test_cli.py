@@ -145,7 +145,7 @@ TRAIN = ("train", "--variant", "gd++", "--layers", 2, "--noise", "fixed(1)", "--
 
 def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lintra.terminal.keep_compiled_programs", lambda: None)
+    monkeypatch.setattr("lintra.cli.train.keep_compiled_programs", lambda: None)
     (row,) = json.loads(run(*TRAIN, "--sequences", 2000, "--json"))
     assert row["file"] == "runs/gd++-2-fixed(1)-n9-d3-seed0"
     assert 0 < row["adjusted_loss"] < 0.05

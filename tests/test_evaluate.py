@@ -228,3 +228,16 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_a_full_model_is_measured_as_any_other(getkey):
     model = Full.random(2, dim=4, context=9, scale=0.1, key=getkey())
     assert np.isfinite(evaluate({"full": model}, PROBLEM, num_sequences=100, key=getkey()).adjusted("full").mean)
+
+
+def test_the_protocol_can_be_measured_beside_the_exact_loss(getkey):
+    key = getkey()
+    both = evaluate(TWO, PROBLEM, num_sequences=10_000, protocol=True, key=key)
+    sampled = evaluate(TWO, PROBLEM, num_sequences=10_000, sampled_query=True, key=key)
+    assert np.allclose(both.protocol["ada"], sampled.losses["ada"], rtol=1e-9, atol=1e-12)
+    repeated = both.repeated("ada", 4000)
+    assert np.allclose(
+        repeated.means, [sampled.losses["ada"][:4000].mean(), sampled.losses["ada"][4000:8000].mean()]
+    )
+    with pytest.raises(ValueError, match="must be at most 10,000"):
+        both.repeated("ada", 10_001)

@@ -38,8 +38,9 @@ def block_size(dim: int) -> int:
 Track = Callable[[Iterable[int], int], Iterable[int]]
 """Shows progress: wraps the block numbers, given how many there are."""
 
-Losses = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
-"""Of one block: adjusted and unadjusted losses, and where predicting zero would have been better."""
+Losses = tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]
+"""Of one block: adjusted and unadjusted losses, where predicting zero would have been better, and adjusted losses
+by the paper's protocol."""
 
 
 def evaluate(
@@ -48,6 +49,7 @@ def evaluate(
     *,
     num_sequences: int = 100_000,
     sampled_query: bool = False,
+    protocol: bool = False,
     key: Key[Array, ""],
     track: Track | None = None,
 ) -> Comparison:
@@ -59,6 +61,7 @@ def evaluate(
         num_sequences: How many; memory is eight bytes a sequence and predictor.
         sampled_query: The paper's own protocol, which samples a query and subtracts the two squared
             errors, in place of the exact average. Same mean, more noise.
+        protocol: Measure the same sequences by the paper's protocol as well, see `Comparison.repeated`.
         key: Randomness.
         track: Shows progress.
 
@@ -69,7 +72,7 @@ def evaluate(
     True
     """
     predictors = _check_predictors(predictors)
-    block = partial(_measure, _final_weights, predictors, problem, sampled_query=sampled_query)
+    block = partial(_measure, _final_weights, predictors, problem, sampled_query=sampled_query, protocol=protocol)
     return _collect(block, list(predictors), problem, num_sequences, key, track)
 
 
@@ -84,7 +87,7 @@ def evaluate_layers(
     """Measure a predictor after every one of its layers; the names are "1", "2", …."""
     if not isinstance(predictor, AbstractLayered):
         raise ValueError(f"`predictor` must come in layers, got {type(predictor).__name__}.")
-    block = partial(_measure, _every_weights, predictor, problem, sampled_query=False)
+    block = partial(_measure, _every_weights, predictor, problem, sampled_query=False, protocol=False)
     stats = jax.eval_shape(lambda: sample_statistics(problem, key))[0]
     layers = jax.eval_shape(predictor.layer_weights, stats).shape[0]
     return _collect(block, [str(layer + 1) for layer in range(layers)], problem, num_sequences, key, track)
@@ -137,7 +140,7 @@ def _every_weights(predictor: AbstractLayered, stats: GramStatistics) -> dict[st
     return {str(layer + 1): weights[..., layer, :] for layer in range(weights.shape[-2])}
 
 
-@partial(jax.jit, static_argnums=0, static_argnames="sampled_query")
+@partial(jax.jit, static_argnums=0, static_argnames=("sampled_query", "protocol"))
 def _measure(
     weigh: Callable[[Any, GramStatistics], dict[str, Array]],
     predictors: PyTree,
@@ -145,28 +148,30 @@ def _measure(
     key: Key[Array, ""],
     *,
     sampled_query: bool,
+    protocol: bool,
 ) -> Losses:
     size = block_size(problem.dim)
     sequence_key, query_key = jax.random.split(key)
     stats, truth = sample_statistics(problem, sequence_key, (size,))
     oracle = oracle_weights(stats, truth.noise_std)
     weights = weigh(predictors, stats)
-    if sampled_query:
-        query = jax.random.normal(query_key, (size, problem.dim)) @ problem.covariance_root().T
+    exact = partial(half_square, covariance=problem.covariance)
+    query = jax.random.normal(query_key, (size, problem.dim)) @ problem.covariance_root().T
 
-        def loss(difference: Float[Array, "b d"]) -> Float[Array, " b"]:
-            return 0.5 * jnp.sum(difference * query, axis=-1) ** 2
+    def at_query(difference: Float[Array, "b d"]) -> Float[Array, " b"]:
+        return 0.5 * jnp.sum(difference * query, axis=-1) ** 2
 
-        oracle_loss = loss(oracle - truth.weights)
-        adjusted = {name: loss(w - truth.weights) - oracle_loss for name, w in weights.items()}
-    else:
-        loss = partial(half_square, covariance=problem.covariance)
-        adjusted = {name: loss(w - oracle) for name, w in weights.items()}
+    def printed(w: Float[Array, "b d"]) -> Float[Array, " b"]:
+        return at_query(w - truth.weights) - at_query(oracle - truth.weights)
+
+    loss = at_query if sampled_query else exact
+    adjusted = {name: printed(w) if sampled_query else exact(w - oracle) for name, w in weights.items()}
+    repeated = {name: printed(w) for name, w in weights.items()} if protocol else {}
     unadjusted = {name: loss(w - truth.weights) for name, w in (weights | {"oracle": oracle}).items()}
     zero = half_square(oracle, problem.covariance)
     worse = {name: ~(half_square(w - oracle, problem.covariance) <= zero) for name, w in weights.items()}
     overflowed = partial(jax.tree.map, lambda value: jnp.where(jnp.isnan(value), jnp.inf, value))
-    return overflowed(adjusted), overflowed(unadjusted), worse
+    return overflowed(adjusted), overflowed(unadjusted), worse, overflowed(repeated)
 
 
 def _check_predictors(predictors: Mapping[str, AbstractPredictor]) -> dict[str, AbstractPredictor]:
@@ -190,18 +195,21 @@ def _collect(
     """Run as many blocks as are needed and put their losses together."""
     checks.require_64_bits()
     total, size = checks.whole_number("num_sequences", num_sequences), block_size(problem.dim)
-    losses = {name: np.empty(total) for name in names}
+    losses, protocol = {name: np.empty(total) for name in names}, {}
     moments = dict.fromkeys([*names, "oracle"], Moments())
     worse_counts = dict.fromkeys(names, 0)
-    for index, (adjusted, unadjusted, worse) in _in_order(block, -(-total // size), key, track):
+    for index, (adjusted, unadjusted, worse, repeated) in _in_order(block, -(-total // size), key, track):
         start, kept = index * size, min(size, total - index * size)
         for name in names:
             losses[name][start : start + kept] = adjusted[name][:kept]
             worse_counts[name] += int(worse[name][:kept].sum())
+        for name, values in repeated.items():
+            protocol.setdefault(name, np.empty(total))[start : start + kept] = values[:kept]
         for name, values in unadjusted.items():
             moments[name] = moments[name].add(values[:kept])
     unadjusted = {name: moment.estimate() for name, moment in moments.items()}
-    return Comparison(losses, unadjusted, {name: count / total for name, count in worse_counts.items()})
+    worse_than_zero = {name: count / total for name, count in worse_counts.items()}
+    return Comparison(losses, unadjusted, worse_than_zero, protocol)
 
 
 def _in_order(

@@ -4,7 +4,9 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,19 +15,27 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as format_tensors
 
 from lintra._version import __version__
+from lintra.losses import finite
 from lintra.models import FAMILIES, AbstractModel
 from lintra.noise import parse_noise
 
 _FORMAT = "lintra-model-1"
 
 
-def save(model: AbstractModel, path: str | os.PathLike, *, noise: str | None = None) -> None:
+def save(
+    model: AbstractModel,
+    path: str | os.PathLike,
+    *,
+    noise: str | None = None,
+    card: Mapping[str, Any] | None = None,
+) -> None:
     """Write a model to a file, aside and renamed, so that an older file is whole until the new one is.
 
     Arguments:
         model: The model.
         path: Where to write; by custom the name ends in `.safetensors`.
         noise: The noise prior it was trained on, kept as metadata.
+        card: More to keep as metadata, as JSON.
     """
     if type(model) not in FAMILIES.values():
         raise ValueError(f"`model` must be of a family of lintra, got {type(model).__name__}.")
@@ -42,6 +52,7 @@ def save(model: AbstractModel, path: str | os.PathLike, *, noise: str | None = N
         "noise": "" if noise is None else str(parse_noise(noise)),
         "scale": "own numbers are for a Gram matrix divided by context",
         "version": __version__,
+        "card": json.dumps(finite(card or {}), sort_keys=True),
     }
     write_tensors(Path(path), tensors, metadata)
 

@@ -2,13 +2,10 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import jax
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn as Bar
@@ -83,11 +80,35 @@ class Training:
             self._bar.advance(task)
 
 
-def keep_compiled_programs() -> None:
-    """Let JAX keep compiled programs in the user's cache folder, so that the next start is quick."""
-    root = os.environ.get("LINTRA_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    jax.config.update("jax_compilation_cache_dir", str(Path(root) / "lintra"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+class Sweeping:
+    """Shows a sweep: a bar with cells done, running and failed and the time left, or a line now and then."""
+
+    def __init__(self, title: str):
+        self._interval, self._shown, self._said = 30.0, -math.inf, ""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), Bar(), TextColumn("{task.fields[state]}"))
+        self._bar = Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal)
+        self._task = self._bar.add_task(title, state="")
+
+    def __enter__(self) -> "Sweeping":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def watch(self, done: int, total: int, running: int, failed: int, seconds_left: float | None) -> None:
+        """Show how far it is."""
+        left = "" if seconds_left is None else f", about {seconds_left / 60:.0f} min left"
+        state = f"{done}/{total} cells, {running} running, {failed} failed"
+        self._bar.update(self._task, completed=done, total=total, state=state + left)
+        now = time.monotonic()
+        if (
+            not _errors.is_terminal
+            and state != self._said
+            and (now - self._shown > self._interval or done == total)
+        ):
+            self._shown, self._said = now, state
+            say(state + left)
 
 
 def say(sentence: str) -> None:

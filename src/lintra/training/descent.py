@@ -8,7 +8,7 @@ has become far worse than it was returns to its best, and its rate is halved for
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -24,11 +24,10 @@ from lintra.problem import NoisyRegression
 from lintra.training.held_out import HeldOut, sample_held_out
 from lintra.training.lessons import Lesson, cast, loss, sample_lesson, sample_pool, sample_widened
 from lintra.training.soap import scale_by_soap
-from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError
+from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
 
 _RECOVERY = 2 ** (1 / 20)  # a halved rate is back after twenty good steps
 _MEMORY = 0.99  # of the usual length of a slope
-_RETURN = 3.0  # times its best held-out loss, and a model returns to it
 _LOST = 2.0**-20  # the share of the rate below which a start is given up
 
 
@@ -46,7 +45,8 @@ class Descent(AbstractStage):
             are n times as large.
         optimiser: `adam` or `soap`.
         warm_up: Steps in which the rate rises from zero.
-        decay: `constant`, or `cosine` for a rate that falls to a hundredth.
+        lowered: The share of the steps after which the rate is a tenth; nothing for a rate that falls along a
+            cosine to a hundredth.
         batch: Sequences in a step.
         objective: `query`, `truth` or `bayes`.
         pool: Number of sequences to draw batches from; nothing for fresh ones at every step.
@@ -55,6 +55,7 @@ class Descent(AbstractStage):
         clip: Longest slope in the weights, per sequence, in that unit.
         limit: Longest slope of a step, in that unit; a longer one is shortened.
         spike: Longest slope of a step, in times the usual.
+        astray: A model whose held-out loss is this many times its best returns to its best.
         dtype: Precision of the steps.
         round: Steps between two looks at the held-out sequences.
         held_out: Number of held-out sequences.
@@ -69,7 +70,7 @@ class Descent(AbstractStage):
     printed: bool = eqx.field(static=True, default=False)
     optimiser: str = eqx.field(static=True, default="adam")
     warm_up: int = eqx.field(static=True, default=0)
-    decay: str = eqx.field(static=True, default="cosine")
+    lowered: float | None = eqx.field(static=True, default=None)
     batch: int = eqx.field(static=True, default=2048)
     objective: str = eqx.field(static=True, default="bayes")
     pool: int | None = eqx.field(static=True, default=None)
@@ -78,9 +79,16 @@ class Descent(AbstractStage):
     clip: float | None = eqx.field(static=True, default=10.0)
     limit: float = eqx.field(static=True, default=math.inf)
     spike: float = eqx.field(static=True, default=10.0)
+    astray: float = eqx.field(static=True, default=3.0)
     dtype: str = eqx.field(static=True, default="float32")
     round: int = eqx.field(static=True, default=250)
     held_out: int = eqx.field(static=True, default=16_384)
+
+    @property
+    def material(self) -> Hashable:
+        """The problem, the key, and how many sequences of what kind."""
+        kind = self.objective, self.pool, self.widened, self.unit, self.dtype, self.held_out
+        return "descent", token(self.problem, self.key), kind
 
     def prepare(self) -> tuple[Lesson | None, HeldOut]:
         """Draw the pool, where there is one, and the held-out sequences."""
@@ -166,8 +174,8 @@ def _share(state: State) -> Float[Array, " starts"]:
 def _schedule(stage: Descent, step: Array) -> Float[Array, ""]:
     step = step.astype(float)
     rise = jnp.minimum(1.0, (step + 1) / max(stage.warm_up, 1))
-    if stage.decay == "constant":
-        return rise * stage.learning_rate
+    if stage.lowered is not None:
+        return rise * stage.learning_rate * jnp.where(step < stage.lowered * stage.steps, 1.0, 0.1)
     return rise * stage.learning_rate * (0.505 + 0.495 * jnp.cos(jnp.pi * step / stage.steps))
 
 
@@ -219,7 +227,7 @@ def _judge(stage: Descent, state: State, held_out: HeldOut) -> State:
     better = losses < state["best_loss"]
     best_loss = jnp.where(better, losses, state["best_loss"])
     best = choose(better, state["models"], state["best"])
-    astray = ~(losses <= _RETURN * best_loss)
+    astray = ~(losses <= stage.astray * best_loss)
     calm = _without_momentum(state["optimiser"])
     return state | {
         "best": best,

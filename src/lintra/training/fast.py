@@ -5,6 +5,7 @@ the choice at the end: without noise nothing that was trained on sequences is as
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from jaxtyping import Array, Key
 
 from lintra.training.descent import Descent
 from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
-from lintra.training.recipe import AbstractRecipe, Only, RandomStarts, Task
+from lintra.training.recipe import AbstractRecipe, Only, RandomAndKnown, RandomStarts, Task
 from lintra.training.selection import Selection
 from lintra.training.stage import AbstractStage
 
@@ -27,8 +28,11 @@ class Fast(AbstractRecipe):
         objective: `bayes`, `truth` or `query`; GD++ is fitted to its exact loss and needs none.
         steps: Steps of FULL's long run.
         learning_rate: Rate of FULL's long run.
-        pool: Sequences that FULL learns from; a tenth as many wider ones come to them.
+        pool: Sequences that FULL learns from.
+        widened: Wider sequences that come to them, as a share, where there are more than three layers: shallower
+            models have no room for what is rare.
         fit_pool: Sequences that DIAG is fitted to, a multiple of 32,768.
+        blocks: Blocks of 8,192 sequences for the last choice, an even number.
         tail: Eigenvalues rarer than this are left out when GD++ is fitted.
     """
 
@@ -37,27 +41,40 @@ class Fast(AbstractRecipe):
     steps: int = 6000
     learning_rate: float = 2e-2
     pool: int = 393_216
+    widened: float = 0.02
     fit_pool: int = 32_768
+    blocks: int = 64
     tail: float = 1e-9
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.fit_pool % 32_768:
             raise ValueError(f"`fit_pool` must be a multiple of 32,768, got {self.fit_pool}.")
+        if self.blocks % 2:
+            raise ValueError(f"`blocks` must be an even number, got {self.blocks}.")
 
-    def stages(self, task: Task, key: Key[Array, ""]) -> list[AbstractStage]:
-        """GD++, the family that is asked for, and a choice between the two."""
+    def stages(self, task: Task, key: Key[Array, ""], known: Collection[str] = ()) -> list[AbstractStage]:
+        """GD++, the family that is asked for, and a choice between them and what is known."""
         keys = jax.random.split(key, 4)
-        spectral = GDPlusPlusGrowth("gd++", keys[0], task, self.tail)
+        stages: list[AbstractStage] = []
+        smaller = [name for name in ("gd++", "diag") if name in known]
+        if not smaller:
+            stages.append(GDPlusPlusGrowth("gd++", keys[0], task, self.tail))
         if task.variant == "gd++":
-            return [spectral]
-        trained: list[AbstractStage] = [DiagonalGrowth("diag", keys[1], task, self.fit_pool, self.objective)]
-        if task.variant == "full":
-            trained = self._full(task, keys[1], keys[2])
-        return [spectral, *trained, Selection("chosen", keys[3], task, ("gd++", task.variant))]
+            return stages
+        if task.variant == "diag":
+            stages.append(DiagonalGrowth("diag", keys[1], task, self.fit_pool, self.objective))
+        else:
+            stages += self._full(
+                task, keys[1], keys[2], tuple(name for name in ("shallower", "diag") if name in known)
+            )
+        candidates = task.variant, *(smaller or ("gd++",)), *({"shallower"} & set(known))
+        return [*stages, Selection("chosen", keys[3], task.problem, task.variant, candidates, self.blocks)]
 
-    def _full(self, task: Task, short_key: Key[Array, ""], long_key: Key[Array, ""]) -> list[AbstractStage]:
-        """Short runs from random starts, and a long one from the best of them."""
+    def _full(
+        self, task: Task, short_key: Key[Array, ""], long_key: Key[Array, ""], known: tuple[str, ...]
+    ) -> list[AbstractStage]:
+        """Short runs from many starts, and a long one from the best of them."""
         unit = (task.dim + task.problem.noise.second_moment) ** 0.5  # of a label
         shared: dict[str, Any] = {
             "problem": task.problem,
@@ -75,11 +92,10 @@ class Fast(AbstractRecipe):
             "warm_up": 50,
             "batch": 1024,
         }
-        starts = RandomStarts(task, self.seeds, scale=0.1, unit=unit)
-        few = self.pool // 6
+        starts = RandomAndKnown(RandomStarts(task, self.seeds, scale=0.1, unit=unit), known, disturbance=0.02)
+        few, share = self.pool // 6, self.widened if task.layers > 3 else 0.0
+        sizes = [{"pool": size, "widened": round(share * size)} for size in (few, self.pool)]
         return [
-            Descent("start", short_key, starts=starts, pool=few, widened=few // 10, **short, **shared),
-            Descent(
-                "full", long_key, starts=Only("start"), pool=self.pool, widened=self.pool // 10, **long, **shared
-            ),
+            Descent("start", short_key, starts=starts, **sizes[0], **short, **shared),
+            Descent("full", long_key, starts=Only("start"), **sizes[1], **long, **shared),
         ]

@@ -4,6 +4,7 @@ A layer of exact zeros would stay so, since P and Q multiply; a small one finds 
 """
 
 import abc
+from collections.abc import Hashable
 from typing import Any
 
 import equinox as eqx
@@ -17,8 +18,8 @@ from lintra.models import AbstractModel, Diagonal, GDPlusPlus
 from lintra.training.held_out import HeldOut, sample_held_out
 from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
 from lintra.training.lessons import sample_pool
-from lintra.training.recipe import Task
-from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError
+from lintra.training.recipe import Task, as_family
+from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
 
 _TRIAL = 10  # iterations for every place
 _CHOICE = 15  # iterations for the few best places
@@ -48,16 +49,23 @@ class AbstractGrowth(AbstractStage):
         """The model with these numbers."""
 
     @abc.abstractmethod
+    def numbers(self, model: AbstractModel) -> Float[Array, "layers heads k"]:
+        """The numbers of this model."""
+
+    @abc.abstractmethod
     def fits(self, material: Any) -> tuple[AbstractFit, AbstractFit, AbstractFit]:
         """Fits for trying every place, for choosing among the best, and for the last depth."""
 
     def start(self, models: Models) -> State:
-        """No layers."""
+        """No layers, or those of a shallower model."""
         shape = self.task.layers, self.task.heads, self.seedlings.shape[-1]
         known = self.known(models)
+        numbers = jnp.zeros((0, *shape[1:]))
+        if "shallower" in models:
+            numbers = self.numbers(models["shallower"])
         return {
-            "depth": jnp.zeros((), int),
-            "numbers": jnp.zeros(shape),
+            "depth": jnp.asarray(len(numbers), int),
+            "numbers": jnp.zeros(shape).at[: len(numbers)].set(numbers),
             "known": jnp.zeros(shape) if known is None else known,
             "held_out": jnp.asarray(jnp.inf),
         }
@@ -138,6 +146,11 @@ class GDPlusPlusGrowth(AbstractGrowth):
         """`(ω_xx, ω_yx)`."""
         return np.asarray([[-0.1, -0.1], [-0.1, -0.5], [0.05, -0.1], [0.05, -0.5]])
 
+    @property
+    def material(self) -> Hashable:
+        """The problem and the tail."""
+        return "spectral", token(self.task.problem, self.key), self.tail
+
     def prepare(self) -> SpectralFit:
         """Nodes and weights of the density."""
         return SpectralFit.of(self.task.problem, self.tail)
@@ -149,6 +162,11 @@ class GDPlusPlusGrowth(AbstractGrowth):
     def model(self, numbers: Float[Array, "layers heads k"]) -> GDPlusPlus:
         """GD++ with these rates."""
         return GDPlusPlus(numbers, self.task.context, self.task.dim)
+
+    def numbers(self, model: AbstractModel) -> Float[Array, "layers heads k"]:
+        """Its rates."""
+        (rates,) = model.parameters().values()
+        return rates
 
     def judge(self, numbers: Float[Array, "layers heads k"], material: SpectralFit) -> Float[Array, ""]:
         """The fit's value plus the loss of the best response, which is that of constant ridge regression."""
@@ -180,6 +198,11 @@ class DiagonalGrowth(AbstractGrowth):
         """`(p_x, p_y, q_x, q_y)`."""
         return np.asarray([[0.15, -0.15, 0.3, 0.3], [-0.15, -0.15, 0.3, -0.3]])
 
+    @property
+    def material(self) -> Hashable:
+        """The problem, the key, and how many sequences of what kind."""
+        return "sequences", token(self.task.problem, self.key), self.pool, self.objective, self.held_out
+
     def prepare(self) -> Sequences:
         """Draw sequences."""
         pool_key, signs_key, held_out_key = jax.random.split(self.key, 3)
@@ -197,11 +220,13 @@ class DiagonalGrowth(AbstractGrowth):
 
     def known(self, models: Models) -> Float[Array, "layers heads k"] | None:
         """GD++ is a DIAG model."""
-        if "gd++" not in models:
-            return None
-        found = models["gd++"]
-        assert isinstance(found, GDPlusPlus)
-        return jnp.concatenate([found.to_diagonal().p, found.to_diagonal().q], axis=-1)
+        return self.numbers(models["gd++"]) if "gd++" in models else None
+
+    def numbers(self, model: AbstractModel) -> Float[Array, "layers heads k"]:
+        """Its p and q."""
+        diagonal = as_family("diag", model)
+        assert isinstance(diagonal, Diagonal)
+        return jnp.concatenate([diagonal.p, diagonal.q], axis=-1)
 
     def model(self, numbers: Float[Array, "layers heads k"]) -> Diagonal:
         """DIAG with these p and q."""

@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +15,14 @@ import numpy as np
 from lintra import checks, native
 from lintra._version import __version__
 from lintra.evaluation import Track
+from lintra.models import AbstractModel
 from lintra.storage import save
 from lintra.training.fast import Fast
 from lintra.training.outcome import Trained, judge
 from lintra.training.paper import Paper
 from lintra.training.recipe import AbstractRecipe, Task
 from lintra.training.run import Run
-from lintra.training.stage import AbstractStage, Models
+from lintra.training.stage import AbstractStage, Models, Shelf
 
 RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
 
@@ -35,6 +36,8 @@ def train(
     *,
     seed: int = 0,
     folder: str | os.PathLike | None = None,
+    known: Mapping[str, AbstractModel] | None = None,
+    shelf: Shelf | None = None,
     num_sequences: int = 1_000_000,
     report: Report | None = None,
     say: Callable[[str], None] = lambda sentence: None,
@@ -47,6 +50,10 @@ def train(
         recipe: How to train it; `Fast()` by default.
         seed: Seed of everything.
         folder: A run folder; a run that was interrupted there goes on. Nothing to keep all in memory.
+        known: Models to start from: `shallower`, of the same family with one layer less, and `gd++` and `diag`
+            with as many layers. Not together with `folder`.
+        shelf: Keeps pools of sequences; tasks that are given the same one and differ only in family and depth
+            share them.
         num_sequences: Fresh sequences to measure the result on.
         report: Told after every piece of work.
         say: Told what people should know.
@@ -61,12 +68,15 @@ def train(
     checks.whole_number("seed", seed, minimum=0)
     checks.require_64_bits()
     training_key, judging_key = jax.random.split(jax.random.key(seed))
-    stages = recipe.stages(task, training_key)
+    known = dict(known or {})
+    stages = recipe.stages(task, training_key, tuple(known))
     run = None
+    if folder is not None and known:
+        raise ValueError("`known` models are not kept in a run folder: leave out `known` or `folder`.")
     if folder is not None:
         run = Run(Path(folder), _settings(task, recipe, seed), versions(), say=say)
     try:
-        model = _run_stages(stages, run, report)[stages[-1].name]
+        model = follow(stages, known, shelf, run=run, report=report)[stages[-1].name]
         if run is not None:
             save(model, run.folder / "model.safetensors", noise=task.noise)
         trained = judge(model, task.problem, num_sequences=num_sequences, key=judging_key, track=track)
@@ -78,8 +88,16 @@ def train(
             run.close()
 
 
-def _run_stages(stages: list[AbstractStage], run: Run | None, report: Report | None) -> Models:
-    models = {} if run is None else run.models
+def follow(
+    stages: list[AbstractStage],
+    models: Models,
+    shelf: Shelf | None = None,
+    *,
+    run: Run | None = None,
+    report: Report | None = None,
+) -> Models:
+    """Go through stages one after the other, and return the models that are known then."""
+    models = models if run is None else run.models
     begun = time.monotonic()
     for index, stage in enumerate(stages):
         if run is not None and index < run.stage:
@@ -87,7 +105,9 @@ def _run_stages(stages: list[AbstractStage], run: Run | None, report: Report | N
         state = stage.start(models)
         if run is not None and index == run.stage:
             state = run.state(state)
-        material = stage.prepare()
+        material = stage.prepare() if shelf is None or stage.material not in shelf else shelf[stage.material]
+        if shelf is not None:
+            shelf[stage.material] = material
         while (done := stage.progress(state))[0] < done[1]:
             state = stage.advance(state, material)
             metrics = stage.metrics(state)

@@ -1,7 +1,8 @@
 """What to train, and the interface of the recipes that say how."""
 
 import abc
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lintra import checks
-from lintra.models import FAMILIES, AbstractModel
+from lintra.models import FAMILIES, AbstractModel, Diagonal, GDPlusPlus
 from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
 from lintra.training.lessons import OBJECTIVES
@@ -76,8 +77,12 @@ class AbstractRecipe(abc.ABC):
                 checks.positive(name, value)
 
     @abc.abstractmethod
-    def stages(self, task: Task, key: Key[Array, ""]) -> list[AbstractStage]:
-        """The stages, of which the last one leaves the trained model behind."""
+    def stages(self, task: Task, key: Key[Array, ""], known: Collection[str] = ()) -> list[AbstractStage]:
+        """The stages, of which the last one leaves the trained model behind.
+
+        Models of these names are `known` from other tasks: `shallower` is of the same family with one layer
+        less, and `gd++` and `diag` are smaller families with as many layers. A recipe may start from them.
+        """
 
     def settings(self) -> dict[str, Any]:
         """All settings by name."""
@@ -122,6 +127,49 @@ class Only:
     def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
         """The model, stacked."""
         return stack([models[self.name]])
+
+
+@dataclass(frozen=True)
+class RandomAndKnown:
+    """Random starts, and besides them models that are known, a little disturbed.
+
+    A shallower model gets a small random layer at its beginning, in its middle and at its end; a smaller
+    family's model small random numbers where the larger one has more.
+    """
+
+    random: RandomStarts
+    known: tuple[str, ...]
+    disturbance: float
+
+    def __call__(self, models: Models, key: Key[Array, ""]) -> AbstractModel:
+        """Draw them."""
+        task = self.random.task
+        starts = [self.random(models, key)]
+        for number, name in enumerate(self.known):
+            noise = replace(self.random, count=3, scale=self.disturbance)(
+                models, jax.random.fold_in(key, 2**31 + number)
+            )
+            model = as_family(task.variant, models[name])
+            places = sorted({0, model.num_layers // 2, model.num_layers}) if name == "shallower" else [None]
+            padded = stack([_with_gap(model, place) for place in places])
+            starts.append(jax.tree.map(lambda at, by: at + by[: at.shape[0]], padded, noise))
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *starts)
+
+
+def as_family(variant: str, model: AbstractModel) -> AbstractModel:
+    """The same model as a member of a larger family."""
+    if variant == "full" and isinstance(model, GDPlusPlus | Diagonal):
+        return model.to_full()
+    if variant == "diag" and isinstance(model, GDPlusPlus):
+        return model.to_diagonal()
+    return model
+
+
+def _with_gap(model: AbstractModel, place: int | None) -> AbstractModel:
+    """The model with a layer of zeros, which does nothing, at a place."""
+    if place is None:
+        return model
+    return jax.tree.map(lambda leaf: jnp.insert(leaf, place, 0.0, axis=0), model)
 
 
 def stack(models: list[AbstractModel]) -> AbstractModel:

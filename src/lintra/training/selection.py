@@ -1,5 +1,6 @@
 """The last word: of several models the one with the least mean over very many sequences, rare ones included."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import equinox as eqx
@@ -9,14 +10,19 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lintra.baselines import oracle_weights
-from lintra.models import AbstractModel, Diagonal, GDPlusPlus
+from lintra.models import AbstractModel
 from lintra.objective import half_square
+from lintra.problem import NoisyRegression
 from lintra.statistics import sample_statistics
 from lintra.training.lessons import BLOCK, stretched
-from lintra.training.recipe import Task, stack
-from lintra.training.stage import AbstractStage, Models, State
+from lintra.training.recipe import as_family, stack
+from lintra.training.stage import AbstractStage, Models, State, token
 
 _SCALES = (1.0, 1.1)  # of the inputs, in turn
+_MEMORY = 2**30  # bytes that blocks may take to be kept
+
+Weighed = tuple[Float[Array, "b e e"], Float[Array, "b d"], Float[Array, " b"]]
+"""Gram matrices divided by the context length, the oracle's weights, and importance weights."""
 
 
 class Selection(AbstractStage):
@@ -31,33 +37,46 @@ class Selection(AbstractStage):
     Arguments:
         name: What the chosen model will be called.
         key: Randomness.
-        task: What is trained.
+        problem: Where sequences come from.
+        variant: The family that is trained.
         candidates: Names of the models.
         blocks: Number of blocks of 8,192 sequences, an even number.
     """
 
     name: str = eqx.field(static=True)
     key: Key[Array, ""]
-    task: Task = eqx.field(static=True)
+    problem: NoisyRegression
+    variant: str = eqx.field(static=True)
     candidates: tuple[str, ...] = eqx.field(static=True)
     blocks: int = eqx.field(static=True, default=64)
 
-    def prepare(self) -> None:
-        """Nothing."""
+    @property
+    def material(self) -> Hashable:
+        """The problem, the key and the number of blocks."""
+        return "selection", token(self.problem, self.key), self.blocks
+
+    def prepare(self) -> list[Weighed] | None:
+        """Draw all blocks, of every scale in turn, if they fit into memory."""
+        fits = self.blocks * BLOCK * (self.problem.dim + 1) ** 2 * 8 < _MEMORY
+        return [self._block(number) for number in range(self.blocks)] if fits else None
+
+    def _block(self, number: int) -> Weighed:
+        return _sample(self.problem, jax.random.fold_in(self.key, number), _SCALES[number % len(_SCALES)])
 
     def start(self, models: Models) -> State:
         """No sequences seen."""
-        stacked = stack([_as_family(self.task.variant, models[name]) for name in self.candidates])
+        layers = max(models[name].num_layers for name in self.candidates)
+        candidates = [_deepened(as_family(self.variant, models[name]), layers) for name in self.candidates]
         total = jnp.zeros((len(_SCALES), len(self.candidates)))
-        return {"block": jnp.zeros((), int), "models": stacked, "total": total}
+        return {"block": jnp.zeros((), int), "models": stack(candidates), "total": total}
 
-    def advance(self, state: State, material: None) -> State:
+    def advance(self, state: State, material: list[Weighed] | None) -> State:
         """Measure all candidates on the same blocks, one of every scale."""
-        for row, scale in enumerate(_SCALES):
-            key = jax.random.fold_in(self.key, state["block"])
-            losses = _losses(self, state["models"], key, jnp.asarray(scale))
-            state = state | {"block": state["block"] + 1, "total": state["total"].at[row].add(losses)}
-        return state
+        first = int(state["block"])
+        numbers = range(first, first + len(_SCALES))
+        blocks = [self._block(number) if material is None else material[number] for number in numbers]
+        losses = jnp.stack([_losses(state["models"], *block) for block in blocks])
+        return state | {"block": state["block"] + len(_SCALES), "total": state["total"] + losses}
 
     def progress(self, state: State) -> tuple[int, int]:
         """In blocks."""
@@ -81,29 +100,33 @@ class Selection(AbstractStage):
 
 
 @jax.jit
-def _losses(
-    stage: Selection, models: AbstractModel, key: Key[Array, ""], scale: Float[Array, ""]
-) -> Float[Array, " candidates"]:
-    """Mean adjusted loss by importance sampling: inputs `scale · x` have the density ratio as their weight."""
-    problem = stage.task.problem
+def _sample(problem: NoisyRegression, key: Key[Array, ""], scale: float) -> Weighed:
+    """Sequences with inputs `scale · x`, and the ratio of the densities of x and `scale · x` as their weights."""
     stats, truth = sample_statistics(problem, key, (BLOCK,))
     trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
     log_weight = problem.context * problem.dim * jnp.log(scale) - 0.5 * (scale**2 - 1) * trace
     ones, inputs = jnp.ones((BLOCK, 1)), scale * jnp.eye(problem.dim)[None]
     stats = stretched(stats, truth, inputs, ones, ones)
-    oracle = oracle_weights(stats, truth.noise_std)
+    return stats.gram / problem.context, oracle_weights(stats, truth.noise_std), jnp.exp(log_weight)
+
+
+@jax.jit
+def _losses(
+    models: AbstractModel, gram: Float[Array, "b e e"], oracle: Float[Array, "b d"], weight: Float[Array, " b"]
+) -> Float[Array, " candidates"]:
+    """Mean adjusted loss by importance sampling."""
 
     def mean(model: AbstractModel) -> Float[Array, ""]:
-        losses = half_square(model.final(stats.gram / problem.context) - oracle)
-        return jnp.mean(jnp.where(jnp.isnan(losses), jnp.inf, losses) * jnp.exp(log_weight))
+        losses = half_square(model.final(gram) - oracle)
+        return jnp.mean(jnp.where(jnp.isnan(losses), jnp.inf, losses) * weight)
 
     return jax.vmap(mean)(models)
 
 
-def _as_family(variant: str, model: AbstractModel) -> AbstractModel:
-    """The same model as a member of a larger family."""
-    if variant == "full" and isinstance(model, GDPlusPlus | Diagonal):
-        return model.to_full()
-    if variant == "diag" and isinstance(model, GDPlusPlus):
-        return model.to_diagonal()
-    return model
+def _deepened(model: AbstractModel, layers: int) -> AbstractModel:
+    """The same model with layers of zeros, which do nothing, at its end."""
+
+    def pad(leaf: Float[Array, "layers heads ..."]) -> Float[Array, "more heads ..."]:
+        return jnp.pad(leaf, [(0, layers - leaf.shape[0])] + [(0, 0)] * (leaf.ndim - 1))
+
+    return jax.tree.map(pad, model)

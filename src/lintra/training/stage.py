@@ -5,18 +5,25 @@ any piece, be written down, and go on to the same bits.
 """
 
 import abc
+from collections.abc import Hashable
 from typing import Any
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Key, PyTree
 
 from lintra.models import AbstractModel
+from lintra.problem import NoisyRegression
 
 State = dict[str, PyTree[Array]]
 """Arrays by name; what a stage has come to."""
 
 Models = dict[str, AbstractModel]
 """What the stages before have found, by name."""
+
+
+Shelf = dict[Hashable, Any]
+"""What stages have prepared, by what it depends on: stages of several tasks may share one."""
 
 
 class TrainingFailedError(Exception):
@@ -28,6 +35,11 @@ class AbstractStage(eqx.Module):
 
     name: eqx.AbstractVar[str]
     key: eqx.AbstractVar[Key[Array, ""]]
+
+    @property
+    @abc.abstractmethod
+    def material(self) -> Hashable:
+        """What `prepare` depends on: stages in which it is equal share what one of them has prepared."""
 
     @abc.abstractmethod
     def prepare(self) -> Any:
@@ -52,3 +64,8 @@ class AbstractStage(eqx.Module):
     @abc.abstractmethod
     def finish(self, state: State) -> AbstractModel:
         """The model that the stage leaves behind under its name."""
+
+
+def token(problem: NoisyRegression, key: Key[Array, ""]) -> Hashable:
+    """A problem and a key as something to look things up by."""
+    return str(jax.tree.leaves(problem)), str(problem), jax.random.key_data(key).tobytes()

@@ -1,0 +1,63 @@
+"""The application: options that commands share, and how every command ends."""
+
+import os
+import sys
+from typing import Annotated, Any
+
+import jax
+import typer
+
+from lintra import rows as rows_of
+from lintra import terminal
+from lintra.training import TrainingFailedError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+Noise = Annotated[list[str], typer.Option("--noise", help="Noise prior, e.g. uniform(0,5); may be repeated.")]
+Dim = Annotated[int, typer.Option(help="Number of inputs, d.")]
+Context = Annotated[int, typer.Option(help="Number of examples, n.")]
+Sequences = Annotated[int, typer.Option(help="Number of fresh sequences.")]
+Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
+Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
+Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
+
+
+@app.callback()
+def _lintra() -> None:
+    """Linear transformers as in-context learners."""
+
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one sentence."""
+    try:
+        app()
+    except (ValueError, TrainingFailedError) as error:
+        terminal.complain(str(error))
+        sys.exit(2)
+    except OSError as error:
+        place = f"'{error.filename}' cannot be used: " if error.filename else ""
+        terminal.complain(f"{place}{error.strerror or error}. Files that were there before are whole.")
+        sys.exit(2)
+    except SystemExit as stop:
+        if stop.code != _INTERRUPTED:
+            raise
+        terminal.complain("interrupted.")
+        os._exit(_INTERRUPTED)  # at once: work may be under way in XLA's threads
+
+
+def keys(seed: int) -> jax.Array:
+    """Keys for tuning, for measuring and for the paper's protocol."""
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"`--seed` must be a whole number from 0 to 2^63 - 1, got {seed}.")
+    return jax.random.split(jax.random.key(seed), 3)
+
+
+def show(rows: list[dict[str, Any]], title: str, json: bool) -> None:
+    """Print rows of losses as a table, or as JSON."""
+    if json:
+        terminal.print_rows(rows)
+    else:
+        terminal.print_table(rows, title, rows_of.COLUMNS)

@@ -1,0 +1,65 @@
+"""The command that measures speed."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lintra import bench as benchmarks
+from lintra import terminal
+from lintra.cli.base import Json, app
+
+
+@app.command()
+def bench(
+    case: Annotated[list[str] | None, typer.Option(help="Case; may be repeated. Default: all.")] = None,
+    table: Annotated[
+        bool, typer.Option("--table", help="Instead, our cost against batch, layers, d and n.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the table into this file (.svg, .png, .pdf).")] = None,
+    json: Json = False,
+) -> None:
+    """Speed, ours against the reference, side by side in one run, on one thread each."""
+    if case and (table or plot):
+        raise ValueError("`--case` compares two sides and `--table` and `--plot` show ours alone: ask for one.")
+    rows = _costs(plot) if table or plot else _cases(case or list(benchmarks.CASES))
+    if json:
+        terminal.print_rows(rows)
+    else:
+        terminal.print_table(rows, "CPU time (wall time for threads)", BENCH_COLUMNS)
+
+
+BENCH_COLUMNS = {
+    "case": "case",
+    "ours_ms": "ours, ms",
+    "reference_ms": "reference, ms",
+    "ratio": "ratio",
+    "axis": "against",
+    "value": "value",
+    "full_ms": "FULL, ms",
+    "diag_ms": "DIAG, ms",
+    "gd++_ms": "GD++, ms",
+    "sampling_ms": "sampling, ms",
+}
+
+
+def _cases(names: list[str]) -> list[dict[str, Any]]:
+    threaded = {name: benchmarks.run(name) for name in names if name in benchmarks.THREADED}
+    _use_one_processor()
+    return [threaded[name] if name in threaded else benchmarks.run(name) for name in names]
+
+
+def _costs(plot: Path | None) -> list[dict[str, Any]]:
+    if plot and plot.suffix not in (".svg", ".png", ".pdf"):
+        raise ValueError(f"`--plot` must end in .svg, .png or .pdf, got {str(plot)!r}.")
+    _use_one_processor()
+    rows = benchmarks.costs(track=terminal.progress("costs"))
+    if plot:
+        benchmarks.draw(rows, plot)
+    return rows
+
+
+def _use_one_processor() -> None:
+    sentence = benchmarks.use_one_processor()
+    if sentence:
+        terminal.complain(sentence)

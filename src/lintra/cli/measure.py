@@ -1,0 +1,112 @@
+"""Commands that measure: baselines, and models from files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import jax
+import typer
+
+from lintra import paper, storage, terminal
+from lintra import rows as rows_of
+from lintra.baselines import BASELINES, baseline
+from lintra.cli.base import Context, Dim, Json, Noise, Seed, Sequences, Tail, app, keys, show
+from lintra.evaluation import evaluate, evaluate_layers
+from lintra.losses import Estimate
+from lintra.models import Rescaled
+from lintra.predictor import AbstractPredictor
+from lintra.problem import NoisyRegression
+
+Repetitions = Annotated[
+    int, typer.Option(help="Also repeat the paper's protocol this often, 100,000 sequences with a sampled query.")
+]
+Methods = Annotated[list[str], typer.Option("--method", help="Baseline; may be repeated. Default: all.")]
+
+
+@app.command()
+def baselines(
+    noise: Noise = list(paper.NOISES),  # noqa: B006
+    method: Methods = list(BASELINES),  # noqa: B006
+    dim: Dim = 10,
+    context: Context = 20,
+    sequences: Sequences = 100_000,
+    seed: Seed = 0,
+    repetitions: Repetitions = 0,
+    tail: Tail = False,
+    json: Json = False,
+) -> None:
+    """Adjusted loss of the oracle, the ridge baselines and the Bayes floor, beside the paper's figures."""
+    rows = []
+    for text in noise:
+        problem = NoisyRegression(dim, context, text)
+        seeds = keys(seed)
+        predictors, refused = _baselines(method, problem, seeds[0])
+        track = terminal.progress(str(problem.noise))
+        comparison = evaluate(predictors, problem, num_sequences=sequences, key=seeds[1], track=track)
+        column = [rows_of.head("oracle", None, problem) | rows_of.estimate_cells(Estimate(0.0, 0.0))]
+        column += [rows_of.row(name, None, comparison, name, problem, tail) for name in predictors]
+        column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
+        rows_of.repeat(column, predictors, problem, repetitions, seeds[2], track)
+        if not json:
+            rows_of.compare_with_paper(column, predictors, problem, sequences, seeds[2])
+        rows += column
+    show(rows, f"Adjusted loss ½E‖w − w_σ‖², n = {context}, d = {dim}, {sequences:,} sequences", json)
+
+
+@app.command("evaluate")
+def evaluate_command(
+    model_file: Annotated[list[Path], typer.Argument(help="Model files written by lintra.")],
+    noise: Annotated[str | None, typer.Option(help="Noise prior; default: the model's own.")] = None,
+    context: Annotated[int | None, typer.Option(help="Number of examples; default: as in training.")] = None,
+    rescale: Annotated[bool, typer.Option(help="Rescale the Gram matrix to the training length.")] = False,
+    every_layer: Annotated[bool, typer.Option(help="Also measure after every layer.")] = False,
+    method: Annotated[list[str], typer.Option("--method", help="Baseline to measure as well.")] = [],  # noqa: B006
+    sequences: Sequences = 100_000,
+    seed: Seed = 0,
+    repetitions: Repetitions = 0,
+    tail: Tail = False,
+    json: Json = False,
+) -> None:
+    """Adjusted loss of models from files, on fresh sequences."""
+    rows = []
+    for path in model_file:
+        model, metadata = storage.load_with_metadata(path)
+        own_noise = metadata["noise"] or "uniform(0,5)"
+        problem = NoisyRegression(
+            model.dim, model.context if context is None else context, own_noise if noise is None else noise
+        )
+        seeds = keys(seed)
+        used = Rescaled(model) if rescale else model
+        predictors, refused = _baselines(method, problem, seeds[0])
+        measured = {model.family: used, **predictors}
+        track = terminal.progress(path.name)
+        losses = evaluate(measured, problem, num_sequences=sequences, key=seeds[1], track=track)
+        layers = {name: model.num_layers if name == model.family else None for name in measured}
+        column = [rows_of.row(name, layers[name], losses, name, problem, tail) for name in measured]
+        rows_of.repeat(column, measured, problem, repetitions, seeds[2], track)
+        if every_layer:
+            by_layer = evaluate_layers(used, problem, num_sequences=sequences, key=seeds[1], track=track)
+            column[:1] = [
+                rows_of.row(model.family, int(name), by_layer, name, problem, tail) for name in by_layer.losses
+            ]
+        column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
+        if len(model_file) > 1 and not json:
+            column = [row | {"file": path.name} for row in column]
+        rows += column
+    scaled = "rescaled to the training length" if rescale else "as printed"
+    show(rows, f"Adjusted loss, {sequences:,} sequences, models used {scaled}", json)
+
+
+def _baselines(
+    names: list[str], problem: NoisyRegression, key: jax.Array
+) -> tuple[dict[str, AbstractPredictor], dict[str, str]]:
+    """The baselines that are defined for the problem, and for the others the sentence that says why not."""
+    unknown = [name for name in names if name not in BASELINES]
+    if unknown:
+        raise ValueError(f"`--method` must be one of {', '.join(BASELINES)}, got {unknown[0]!r}.")
+    defined, refused = {}, {}
+    for name in names:
+        try:
+            defined[name] = baseline(name, problem, key=key)
+        except ValueError as error:
+            refused[name] = str(error)
+    return defined, refused

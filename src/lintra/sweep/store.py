@@ -1,0 +1,63 @@
+"""Where a sweep keeps what it has trained: one file a cell, named by what it is and by a hash of how it was made.
+
+The files hold nothing that depends on when, where or how fast they were made, so that two stores can be compared
+byte by byte. Times are in the journal beside them.
+"""
+
+import json
+import platform
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lintra.models import AbstractModel
+from lintra.storage import load_with_metadata, save
+from lintra.sweep.grid import Cell
+
+
+class Store:
+    """A folder of trained cells.
+
+    Arguments:
+        folder: Where it is; made if it is not there.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def check(self) -> None:
+        """See that the folder can be written to, before hours of work."""
+        with (self.folder / "journal.jsonl").open("a"):
+            pass
+
+    def path(self, cell: Cell) -> Path:
+        """Where a cell is, or will be."""
+        return self.folder / f"{cell.name}-{cell.key}.safetensors"
+
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Those cells that are not there."""
+        return [cell for cell in cells if not self.path(cell).exists()]
+
+    def load(self, cell: Cell) -> AbstractModel:
+        """A trained cell; a file that was cut or altered is refused."""
+        return load_with_metadata(self.path(cell))[0]
+
+    def card(self, cell: Cell) -> dict[str, Any]:
+        """What is written down about a trained cell."""
+        return json.loads(load_with_metadata(self.path(cell))[1]["card"])
+
+    def write(self, cell: Cell, model: AbstractModel, metrics: dict[str, Any], seconds: float) -> None:
+        """Keep a trained cell: aside and renamed, then the time in the journal."""
+        settings = {"recipe": "fast", **cell.recipe.settings(), "seed": cell.seed}
+        save(model, self.path(cell), noise=cell.task.noise, card={"settings": settings, "selection": metrics})
+        line = {"cell": cell.name, "key": cell.key, "seconds": round(seconds, 2), "host": platform.node()}
+        with (self.folder / "journal.jsonl").open("a") as file:
+            file.write(json.dumps(line | {"ended": round(time.time())}) + "\n")
+
+    def seconds(self) -> dict[str, float]:
+        """How long the training of each cell took, by its hash, from the journal."""
+        path = self.folder / "journal.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return {entry["key"]: entry["seconds"] for entry in map(json.loads, lines)}

@@ -1,0 +1,183 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from crashing import Crashing, Deadly
+from lintra import Task
+from lintra.sweep import GRIDS, Cell, Store, chain, processes, run, shard, train_chain
+from lintra.training import Fast
+
+SMALL = {"dim": 3, "context": 8, "variants": ("gd++", "diag")}
+QUICK = Fast(blocks=4)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_every_cell_comes_after_its_parents_or_is_of_another_chain(grid):
+    chains = GRIDS[grid]()
+    everything = {cell for cells in chains for cell in cells}
+    for cells in chains:
+        for place, cell in enumerate(cells):
+            for parent in cell.parents().values():
+                assert parent in everything
+                assert parent not in cells or cells.index(parent) < place
+
+
+def test_the_grid_of_table_1_is_all_of_it():
+    cells = [cell for cells in GRIDS["table1"]() for cell in cells]
+    assert len(set(cells)) == len(cells)
+    first = [cell for cell in cells if cell.seed == 0 and cell.task.layers <= 7]
+    assert len(first) == 210
+    seeds = [cell for cell in cells if cell.task.noise == "uniform(0,5)" and cell.task.variant == "full"]
+    assert {(cell.task.layers, cell.seed) for cell in seeds} == {(d, s) for d in range(1, 9) for s in range(5)}
+
+
+def test_shards_share_out_all_chains():
+    chains = GRIDS["table1"]()
+    shares = [shard(chains, number, 3) for number in (1, 2, 3)]
+    assert sorted(str(cells) for share in shares for cells in share) == sorted(map(str, chains))
+    with pytest.raises(ValueError, match=r"`shard` must be from 1/N to N/N, got 4/3"):
+        shard(chains, 4, 3)
+
+
+def test_the_hash_follows_everything_that_the_result_follows_from():
+    cells = [
+        Cell(Task("diag", 1, "fixed(1)")),
+        Cell(Task("diag", 2, "fixed(1)")),
+        Cell(Task("diag", 1, "fixed(1)"), seed=1),
+        Cell(Task("diag", 1, "fixed(1)"), recipe=Fast(objective="truth")),
+    ]
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert cells[0].key == Cell(Task("diag", 1, "fixed(1.0)")).key
+
+
+def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_path):
+    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    assert train_chain(cells, str(tmp_path)) == []
+    store = Store(tmp_path)
+    before = {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
+    assert train_chain(cells, str(tmp_path)) == []
+    assert before == {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
+    assert store.seconds().keys() == {cell.key for cell in cells}
+    assert store.card(cells[0])["settings"]["tail"] == 1e-9
+    store.path(cells[0]).write_bytes(store.path(cells[0]).read_bytes()[:-8])
+    with pytest.raises(ValueError, match="not a whole safetensors file"):
+        store.load(cells[0])
+
+
+def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path):
+    cells = chain("fixed(1)", 3, **SMALL, recipe=Crashing(blocks=4))
+    failures = train_chain(cells, str(tmp_path))
+    assert {failure.cell.name for failure in failures} == {"diag-2-fixed(1)-n8-d3", "diag-3-fixed(1)-n8-d3"}
+    assert failures[0].sentence == "RuntimeError: no such luck"
+    assert "diag-2-fixed(1)-n8-d3, which failed" in failures[1].sentence
+    assert len(Store(tmp_path).missing(cells)) == 2
+
+
+def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
+    deadly, sound = (
+        chain("fixed(2)", 1, **SMALL, recipe=Deadly(blocks=4)),
+        chain("fixed(1)", 2, **SMALL, recipe=QUICK),
+    )
+    failures = run([deadly, sound], tmp_path, processes, workers=2, watch=lambda *_: None)
+    assert [(failure.cell.name, failure.sentence) for failure in failures] == [
+        ("diag-1-fixed(2)-n8-d3", "its process died")
+    ]
+    assert Store(tmp_path).missing([*deadly, *sound]) == [deadly[1]]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    return os.environ | {"LINTRA_CACHE": str(tmp_path_factory.mktemp("cache")), "NPROC": "1"}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, environment):
+    folder = tmp_path_factory.mktemp("processes")
+    finished = _sweep(folder, environment)
+    assert finished.returncode == 0, finished.stderr
+    assert "8/8 cells, 0 running, 0 failed" in finished.stderr
+    return _content(folder)
+
+
+def test_two_shards_make_the_same_bytes(tmp_path, environment, undisturbed):
+    for part in ("1/2", "2/2"):
+        assert _sweep(tmp_path, environment, "--shard", part, "--workers", "1").returncode == 0
+    assert _content(tmp_path) == undisturbed
+
+
+def test_a_killed_worker_is_replaced_and_the_bytes_are_the_same(tmp_path, environment, undisturbed):
+    with subprocess.Popen([*_COMMAND, "--store", str(tmp_path)], env=environment) as sweep:
+        _wait_for(lambda: list(tmp_path.glob("diag-1*.safetensors")))
+        workers = [p for p in psutil.Process(sweep.pid).children() if "spawn_main" in " ".join(p.cmdline())]
+        workers[0].send_signal(signal.SIGKILL)
+        assert sweep.wait(300) == 0
+    assert _content(tmp_path) == undisturbed
+
+
+def test_a_cluster_makes_the_same_bytes_even_when_a_worker_is_killed(tmp_path, environment, undisturbed):
+    dask, file, store = [sys.executable, "-m", "dask"], tmp_path / "scheduler.json", tmp_path / "store"
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = subprocess.Popen(
+        [*dask, "scheduler", *local, "--port", "0", "--scheduler-file", str(file)], env=environment
+    )
+    _wait_for(file.exists)
+    joining = [
+        "--scheduler-file",
+        str(file),
+        "--nworkers",
+        "1",
+        "--nthreads",
+        "1",
+        "--local-directory",
+        str(tmp_path),
+    ]
+    workers = [subprocess.Popen([*dask, "worker", *local, *joining, "--no-nanny"], env=environment) for _ in "ab"]
+    try:
+        command = [*_COMMAND, "--store", str(store), "--scheduler-file", str(file)]
+        with subprocess.Popen(command, env=environment) as sweep:
+            _wait_for(lambda: list(store.glob("diag-1*.safetensors")))
+            workers[0].kill()
+            assert sweep.wait(300) == 0
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+    assert _content(store) == undisturbed
+
+
+def test_a_sweep_that_cannot_run_says_so(tmp_path, environment):
+    (tmp_path / "file").write_text("")
+    refused = _sweep(tmp_path / "file", environment)
+    assert refused.returncode == 2
+    assert "cannot be used" in refused.stderr
+    refused = _sweep(tmp_path, environment, "--shard", "3")
+    assert "`--shard` must be like 2/8, got '3'" in refused.stderr
+    refused = _sweep(tmp_path, environment, "--scheduler-file", str(tmp_path / "none.json"))
+    assert "none.json' is not there" in refused.stderr
+
+
+_COMMAND = [sys.executable, "-m", "lintra", "sweep", "tiny"]
+
+
+def _sweep(folder: Path, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess:
+    command = [*_COMMAND, "--store", str(folder), *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    content = {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
+    assert len(content) == 8
+    return content
+
+
+def _wait_for(condition, seconds: float = 200.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this should have happened by now"
+        time.sleep(0.1)
