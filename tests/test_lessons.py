@@ -6,7 +6,7 @@ import pytest
 from lintra import NoisyRegression
 from lintra.models import Full
 from lintra.training.held_out import sample_held_out
-from lintra.training.lessons import OBJECTIVES, loss, sample_lesson, sample_pool, sample_widened
+from lintra.training.lessons import OBJECTIVES, loss, sample_lesson, sample_pool, sample_widened, sample_with_rare
 
 PROBLEM = NoisyRegression(dim=3, context=6, noise="choice(1,3)")
 MODEL = Full.random(2, dim=3, context=6, scale=0.1, key=jax.random.key(1))
@@ -78,3 +78,18 @@ def test_held_out_loss_is_the_adjusted_loss():
     held_out = sample_held_out(PROBLEM, jax.random.key(5), 30_000)
     measured = evaluate({"m": MODEL}, PROBLEM, num_sequences=100_000, key=jax.random.key(6)).adjusted("m")
     assert abs(float(held_out.loss(MODEL)) - measured.mean) < 5 * measured.standard_error
+
+
+@pytest.mark.parametrize("objective", ["bayes", "truth"])
+def test_sequences_with_rare_ones_among_them_have_the_same_means(objective, getkey):
+    problem = NoisyRegression(dim=4, context=9, noise="fixed(1)")
+    lesson = sample_with_rare(problem, getkey(), objective=objective, size=65_536)
+    weight = np.asarray(lesson.probe)[:, 0, 0] ** 2
+    assert weight.max() <= 2
+    for values, expected in ((np.ones(65_536), 1.0), (np.asarray(lesson.gram)[:, 0, 0], 1.0)):
+        weighted = weight * values
+        assert abs(weighted.mean() - expected) < 4 * weighted.std() / 65_536**0.5
+    assert (np.asarray(lesson.gram)[1::2, 0, 0].mean()) > 1.15
+    weights = np.asarray(lesson.target)
+    again = np.asarray(lesson.probed(lesson.target))
+    assert np.allclose(again, np.sqrt(weight)[:, None] * weights)

@@ -16,11 +16,13 @@ from lintra import storage
 from lintra.models import FAMILIES, Diagonal
 from lintra.training import Paper, Task, TrainingFailedError, judge, train
 from lintra.training.fast import Fast
-from lintra.training.recipe import RandomStarts
+from lintra.training.recipe import RandomAndKnown, RandomStarts
 from lintra.training.run import Run
+from lintra.training.selection import Selection
 
 TASK = Task("diag", 2, "choice(1,3)", dim=3, context=6)
 QUICK = Paper(seeds=2, steps=400, learning_rate=3e-3, batch=64, scale=0.05)
+SMALL = Fast(seeds=2, steps=200, pool=8192, fit_pool=32_768, blocks=8)
 KEY = jax.random.key(0)
 
 
@@ -45,7 +47,7 @@ def _short_rounds():
     with pytest.MonkeyPatch.context() as patch:
         stages = Paper.stages
 
-        def shorter(self, task, key):
+        def shorter(self, task, key, known=()):
             return [replace(stage, round=100, held_out=8192) for stage in stages(self, task, key)]
 
         patch.setattr(Paper, "stages", shorter)
@@ -188,7 +190,7 @@ def test_a_run_that_cannot_be_saved_says_what_to_change():
 
 
 def test_a_model_that_has_gone_astray_returns_to_its_best():
-    stage = replace(QUICK.stages(TASK, KEY)[0], steps=200, learning_rate=0.3)
+    stage = replace(QUICK.stages(TASK, KEY)[0], steps=200, learning_rate=0.3, astray=3.0)
     material, state = stage.prepare(), None
     state = stage.advance(stage.start({}), material)
     losses = jax.vmap(material[1].loss)(state["models"])
@@ -231,11 +233,59 @@ def test_tasks_are_checked():
 
 @pytest.mark.parametrize("variant", FAMILIES)
 def test_fast_trains_every_family(variant):
-    recipe = replace(Fast(), seeds=2, steps=200, pool=8192)
     task = replace(TASK, variant=variant)
-    trained = train(task, recipe, num_sequences=50_000)
+    trained = train(task, SMALL, num_sequences=50_000)
     assert trained.model.family == variant
     assert trained.loss.mean < (0.30 if variant == "gd++" else 0.26)
+
+
+def test_what_is_known_is_never_made_worse_and_pools_are_shared():
+    shelf, known, losses = {}, {}, {}
+    for variant in ("gd++", "diag", "full"):
+        task = replace(TASK, variant=variant, layers=1)
+        shallower = train(task, SMALL, shelf=shelf, num_sequences=1000).model
+        count = len(shelf)
+        models = {"shallower": shallower} | {name: model for name, model in known.items() if variant != "gd++"}
+        trained = train(replace(task, layers=2), SMALL, known=models, shelf=shelf, num_sequences=50_000)
+        assert len(shelf) == count
+        assert trained.model.num_layers == 2
+        known[variant], losses[variant] = trained.model, trained.loss
+    assert losses["diag"].mean <= losses["gd++"].mean + 2 * losses["gd++"].standard_error
+    assert losses["full"].mean <= losses["diag"].mean + 2 * losses["diag"].standard_error
+
+
+def test_known_models_and_a_folder_do_not_go_together(tmp_path):
+    known = {"shallower": Diagonal([[[0.0, 0.0]]], [[[0.0, 0.0]]], 6, 3)}
+    with pytest.raises(ValueError, match="leave out `known` or `folder`"):
+        train(TASK, SMALL, known=known, folder=tmp_path)
+
+
+def test_a_shallower_model_starts_with_a_small_layer_at_three_places():
+    shallower = FAMILIES["full"].random(2, dim=3, context=6, scale=0.5, key=KEY)
+    task = replace(TASK, variant="full", layers=3)
+    starts = RandomAndKnown(RandomStarts(task, 2, scale=0.1), ("shallower",), disturbance=1e-9)
+    models = starts({"shallower": shallower}, KEY)
+    gram = jnp.cov(jax.random.normal(KEY, (4, 9)))
+    finals = jax.vmap(lambda model: model.final(gram))(models)
+    assert finals.shape == (5, 3)
+    assert np.allclose(finals[2:], shallower.final(gram), atol=1e-6)
+    gaps = [np.abs(np.asarray(models.p[start])).max(axis=(1, 2, 3)).argmin() for start in (2, 3, 4)]
+    assert gaps == [0, 1, 2]
+
+
+def test_the_last_choice_sees_what_is_rare_but_not_what_is_rarer():
+    explodes = Selection("chosen", KEY, TASK.problem, "diag", ("a", "b"), blocks=2)
+    calm = Diagonal([[[0.0, -0.3]]], [[[0.3, 0.3]]], 6, 3)
+    state = explodes.start({"a": calm, "b": calm})
+    sequences = 8192
+    for probability, counts in ((1e-8, False), (1e-5, True)):
+        worst = state["worst"].at[1, 0, 0].set(1e9)
+        weight = state["weight"].at[1, 0, 0].set(probability * sequences)
+        seen = explodes.advance(state | {"worst": worst, "weight": weight}, explodes.prepare())
+        means = explodes._means(seen)
+        assert (means[1, 0] > 100) == counts
+        assert means[1, 1] == pytest.approx(means[0, 1], rel=0.2)
+        assert explodes._best(seen) == (1 if counts else 0)
 
 
 @pytest.mark.slow

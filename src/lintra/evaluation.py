@@ -77,20 +77,29 @@ def evaluate(
 
 
 def evaluate_layers(
-    predictor: AbstractLayered,
+    predictors: AbstractLayered | Mapping[str, AbstractLayered],
     problem: NoisyRegression,
     *,
     num_sequences: int = 100_000,
     key: Key[Array, ""],
     track: Track | None = None,
 ) -> Comparison:
-    """Measure a predictor after every one of its layers; the names are "1", "2", …."""
-    if not isinstance(predictor, AbstractLayered):
-        raise ValueError(f"`predictor` must come in layers, got {type(predictor).__name__}.")
-    block = partial(_measure, _every_weights, predictor, problem, sampled_query=False, protocol=False)
+    """Measure a predictor after every one of its layers; the names are "1", "2", ….
+
+    Several are measured on the same sequences, under the names "mine/1", "mine/2", ….
+    """
+    named = predictors if isinstance(predictors, Mapping) else {"": predictors}
+    for predictor in named.values():
+        if not isinstance(predictor, AbstractLayered):
+            raise ValueError(f"`predictor` must come in layers, got {type(predictor).__name__}.")
+    block = partial(_measure, _every_weights, dict(named), problem, sampled_query=False, protocol=False)
     stats = jax.eval_shape(lambda: sample_statistics(problem, key))[0]
-    layers = jax.eval_shape(predictor.layer_weights, stats).shape[0]
-    return _collect(block, [str(layer + 1) for layer in range(layers)], problem, num_sequences, key, track)
+    names = [
+        _layer_name(name, layer)
+        for name, predictor in named.items()
+        for layer in range(jax.eval_shape(predictor.layer_weights, stats).shape[0])
+    ]
+    return _collect(block, names, problem, num_sequences, key, track)
 
 
 def profile(
@@ -135,9 +144,17 @@ def _final_weights(predictors: dict[str, AbstractPredictor], stats: GramStatisti
     return {name: predictor.weights(stats) for name, predictor in predictors.items()}
 
 
-def _every_weights(predictor: AbstractLayered, stats: GramStatistics) -> dict[str, Array]:
-    weights = predictor.layer_weights(stats)
-    return {str(layer + 1): weights[..., layer, :] for layer in range(weights.shape[-2])}
+def _every_weights(predictors: dict[str, AbstractLayered], stats: GramStatistics) -> dict[str, Array]:
+    every = {name: predictor.layer_weights(stats) for name, predictor in predictors.items()}
+    return {
+        _layer_name(name, layer): weights[..., layer, :]
+        for name, weights in every.items()
+        for layer in range(weights.shape[-2])
+    }
+
+
+def _layer_name(name: str, layer: int) -> str:
+    return f"{name}/{layer + 1}" if name else str(layer + 1)
 
 
 @partial(jax.jit, static_argnums=0, static_argnames=("sampled_query", "protocol"))

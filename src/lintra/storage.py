@@ -82,7 +82,7 @@ def read_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
     """Write named arrays and text, with a checksum over both, aside and renamed."""
-    content = format_tensors(tensors, metadata | {"sha256": _digest(tensors, metadata)})
+    content = format_tensors(tensors, metadata | {"sha256": digest(tensors, metadata)})
     write_aside(path, _in_order(content))
 
 
@@ -97,7 +97,7 @@ def read_tensors(path: Path, expected_format: str) -> tuple[dict[str, np.ndarray
     if metadata.get("format") != expected_format:
         kind = metadata.get("format")
         raise ValueError(f"`path` '{path}' is not a {expected_format} file: its format is {kind!r}.")
-    if metadata.pop("sha256", None) != _digest(tensors, metadata):
+    if metadata.pop("sha256", None) != digest(tensors, metadata):
         raise ValueError(f"`path` '{path}' was altered: its content does not match the checksum written with it.")
     return tensors, metadata
 
@@ -138,8 +138,9 @@ def _metadata(content: bytes) -> dict[str, str]:
     return json.loads(content[8 : 8 + length]).get("__metadata__") or {}
 
 
-def _digest(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> str:
-    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+def digest(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
+    """A hash of named arrays and text."""
+    digest = hashlib.sha256(json.dumps(dict(metadata), sort_keys=True).encode())
     for name in sorted(tensors):
         value = np.ascontiguousarray(tensors[name])
         digest.update(f"{name} {value.dtype} {value.shape} ".encode())

@@ -42,9 +42,9 @@ class Fast(AbstractRecipe):
     learning_rate: float = 2e-2
     pool: int = 393_216
     widened: float = 0.02
-    fit_pool: int = 32_768
+    fit_pool: int = 65_536
     blocks: int = 64
-    tail: float = 1e-9
+    tail: float = 1e-8
 
     def __post_init__(self) -> None:
         super().__post_init__()

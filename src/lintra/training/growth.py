@@ -17,7 +17,7 @@ from lintra import closed_form
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus
 from lintra.training.held_out import HeldOut, sample_held_out
 from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
-from lintra.training.lessons import sample_pool
+from lintra.training.lessons import sample_with_rare
 from lintra.training.recipe import Task, as_family
 from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
 
@@ -25,6 +25,7 @@ _TRIAL = 10  # iterations for every place
 _CHOICE = 15  # iterations for the few best places
 _KEPT = 3
 _POLISH = 20  # iterations for the best one, at the last depth
+_SEARCH = 60  # iterations for something better farther away
 
 
 Fitted = tuple[Float[Array, "layers heads k"], Float[Array, ""]]
@@ -86,6 +87,7 @@ class AbstractGrowth(AbstractStage):
         tried = [levenberg_marquardt(second, numbers, mask, _CHOICE) for numbers, _ in _best(tried, _KEPT)]
         if depth == self.task.layers:
             tried = [levenberg_marquardt(third, numbers, mask, _POLISH) for numbers, _ in _best(tried, 1)]
+            tried = [self.search(third, *fitted) for fitted in tried]
         numbers, value = _best(tried, 1)[0]
         if not np.isfinite(value):
             raise TrainingFailedError(
@@ -96,6 +98,10 @@ class AbstractGrowth(AbstractStage):
             "numbers": numbers,
             "held_out": self.judge(numbers, material),
         }
+
+    def search(self, fit: AbstractFit, numbers: Float[Array, "layers heads k"], value: Float[Array, ""]) -> Fitted:
+        """Look for something better farther away; where fits are dear, do not."""
+        return numbers, value
 
     @abc.abstractmethod
     def judge(self, numbers: Float[Array, "layers heads k"], material: Any) -> Float[Array, ""]:
@@ -134,12 +140,14 @@ class GDPlusPlusGrowth(AbstractGrowth):
         task: What to train.
         tail: Eigenvalues rarer than this are left out. A smaller one makes rarer sequences safe, at the
             price of a larger loss on the usual ones.
+        hops: How often a better fit is looked for, at the last depth.
     """
 
     name: str = eqx.field(static=True)
     key: Key[Array, ""]
     task: Task = eqx.field(static=True)
-    tail: float = eqx.field(static=True, default=1e-9)
+    tail: float = eqx.field(static=True, default=1e-8)
+    hops: int = eqx.field(static=True, default=200)
 
     @property
     def seedlings(self) -> Float[np.ndarray, "c k"]:
@@ -167,6 +175,17 @@ class GDPlusPlusGrowth(AbstractGrowth):
         """Its rates."""
         (rates,) = model.parameters().values()
         return rates
+
+    def search(self, fit: AbstractFit, numbers: Float[Array, "layers heads k"], value: Float[Array, ""]) -> Fitted:
+        """Fit again and again from the best numbers so far, disturbed, half the time with layers exchanged."""
+        rng, mask = np.random.default_rng(0), jnp.ones_like(numbers)
+        for _ in range(self.hops):
+            factors = 1 + rng.choice([0.05, 0.2, 0.5]) * rng.normal(size=numbers.shape)
+            order = rng.permutation(len(numbers)) if rng.random() < 0.5 else np.arange(len(numbers))
+            found, reached = levenberg_marquardt(fit, (numbers * factors)[order], mask, _SEARCH)
+            if reached < value:
+                numbers, value = found, reached
+        return numbers, value
 
     def judge(self, numbers: Float[Array, "layers heads k"], material: SpectralFit) -> Float[Array, ""]:
         """The fit's value plus the loss of the best response, which is that of constant ridge regression."""
@@ -206,7 +225,7 @@ class DiagonalGrowth(AbstractGrowth):
     def prepare(self) -> Sequences:
         """Draw sequences."""
         pool_key, signs_key, held_out_key = jax.random.split(self.key, 3)
-        pool = sample_pool(self.task.problem, pool_key, objective=self.objective, size=self.pool)
+        pool = sample_with_rare(self.task.problem, pool_key, objective=self.objective, size=self.pool)
         held_out = sample_held_out(self.task.problem, held_out_key, self.held_out)
 
         def fit(size: int) -> SequenceFit:

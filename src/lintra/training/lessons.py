@@ -113,6 +113,36 @@ def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Le
     return _with_bayes(problem, stats), oracle_weights(stats, truth.noise_std)
 
 
+def sample_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int) -> Lesson:
+    """Draw sequences for a fit, half of them with inputs 1.1 times as long, weighted so that means stay the same.
+
+    The weight of a sequence is its density over that of the mixture, which is never more than two; its root
+    is part of the probe. Sequences too rare for a pool of the problem's own are seen in this one.
+    """
+    if not problem.is_isotropic:
+        return sample_pool(problem, key, objective=objective, size=size)
+    block = partial(_block_with_rare, problem, objective=objective)
+    return in_blocks(block, key, size)
+
+
+@partial(jax.jit, static_argnames="objective")
+def _block_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective: str) -> Lesson:
+    data_key, query_key = jax.random.split(key)
+    stats, truth = sample_statistics(problem, data_key, (BLOCK,))
+    longer = 1.1
+    scale = jnp.where(jnp.arange(BLOCK) % 2 == 0, 1.0, longer)[:, None, None]
+    ones = jnp.ones((BLOCK, 1))
+    stats = stretched(stats, truth, scale * jnp.eye(problem.dim), ones, ones)
+    trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
+    log_ratio = 0.5 * (1 - longer**-2) * trace - problem.context * problem.dim * jnp.log(longer)  # long over plain
+    root = jnp.exp(0.5 * (jnp.log(2.0) - jnp.logaddexp(0.0, log_ratio)))[:, None, None]
+    target = truth.weights if objective != "bayes" else Bayes(problem.noise).weights(stats)
+    probe = jnp.broadcast_to(jnp.eye(problem.dim), (BLOCK, problem.dim, problem.dim))
+    if objective == "query":
+        probe = jax.random.normal(query_key, (BLOCK, 1, problem.dim))
+    return Lesson(stats.gram / problem.context, target, root * probe)
+
+
 def sample_widened(
     problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
 ) -> Lesson:

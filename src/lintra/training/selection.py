@@ -20,6 +20,8 @@ from lintra.training.stage import AbstractStage, Models, State, token
 
 _SCALES = (1.0, 1.1)  # of the inputs, in turn
 _MEMORY = 2**30  # bytes that blocks may take to be kept
+_RARE = 1e-7  # probability of the worst sequences, which do not count
+_WORST = 256  # sequences of which one knows how bad they are
 
 Weighed = tuple[Float[Array, "b e e"], Float[Array, "b d"], Float[Array, " b"]]
 """Gram matrices divided by the context length, the oracle's weights, and importance weights."""
@@ -31,8 +33,9 @@ class Selection(AbstractStage):
     Sequences on which a model explodes can be too rare for a pool and own its mean all the same. So the mean
     is estimated twice: from sequences as they are, and by importance sampling from sequences whose inputs
     are 1.1 times as long, each with the ratio of its densities as its weight. The longer inputs see
-    explosions that hundreds of thousands of plain sequences do not. A model is as good as the worse estimate.
-    (At 1.2 one sees events of probability below 1e-60, where every deep model explodes.)
+    explosions that hundreds of thousands of plain sequences do not. What is rarer still is left out: every
+    deep model explodes somewhere, and of the worst sequences those with a probability of 1e-7 in all do not
+    count. A model is as good as the worse estimate.
 
     Arguments:
         name: What the chosen model will be called.
@@ -67,16 +70,26 @@ class Selection(AbstractStage):
         """No sequences seen."""
         layers = max(models[name].num_layers for name in self.candidates)
         candidates = [_deepened(as_family(self.variant, models[name]), layers) for name in self.candidates]
-        total = jnp.zeros((len(_SCALES), len(self.candidates)))
-        return {"block": jnp.zeros((), int), "models": stack(candidates), "total": total}
+        shape = len(_SCALES), len(self.candidates)
+        nothing = jnp.zeros((*shape, _WORST))
+        return {
+            "block": jnp.zeros((), int),
+            "models": stack(candidates),
+            "total": jnp.zeros(shape),
+            "worst": nothing - 1.0,
+            "weight": nothing,
+        }
 
     def advance(self, state: State, material: list[Weighed] | None) -> State:
         """Measure all candidates on the same blocks, one of every scale."""
         first = int(state["block"])
         numbers = range(first, first + len(_SCALES))
         blocks = [self._block(number) if material is None else material[number] for number in numbers]
-        losses = jnp.stack([_losses(state["models"], *block) for block in blocks])
-        return state | {"block": state["block"] + len(_SCALES), "total": state["total"] + losses}
+        total, worst, weight = state["total"], state["worst"], state["weight"]
+        seen = [_see(state["models"], total[i], worst[i], weight[i], *block) for i, block in enumerate(blocks)]
+        total, worst, weight = (jnp.stack(parts) for parts in zip(*seen, strict=True))
+        block = state["block"] + len(_SCALES)
+        return state | {"block": block, "total": total, "worst": worst, "weight": weight}
 
     def progress(self, state: State) -> tuple[int, int]:
         """In blocks."""
@@ -93,7 +106,13 @@ class Selection(AbstractStage):
         return jax.tree.map(lambda leaf: leaf[self._best(state)], state["models"])
 
     def _means(self, state: State) -> Float[np.ndarray, "scales candidates"]:
-        return np.asarray(state["total"]) * len(_SCALES) / max(int(state["block"]), 1)
+        """Means without the rarest of the worst, which are in order."""
+        sequences = max(int(state["block"]), 1) / len(_SCALES) * BLOCK
+        worst, weight = np.asarray(state["worst"]), np.asarray(state["weight"])
+        counts = np.cumsum(weight, axis=-1) / sequences > _RARE
+        with np.errstate(invalid="ignore"):  # an infinite loss of no weight at all does not count
+            counted = np.sum(weight * worst, axis=-1, where=counts)
+        return (np.asarray(state["total"]) + counted) / sequences
 
     def _best(self, state: State) -> int:
         return int(np.argmin(self._means(state).max(axis=0)))
@@ -111,16 +130,27 @@ def _sample(problem: NoisyRegression, key: Key[Array, ""], scale: float) -> Weig
 
 
 @jax.jit
-def _losses(
-    models: AbstractModel, gram: Float[Array, "b e e"], oracle: Float[Array, "b d"], weight: Float[Array, " b"]
-) -> Float[Array, " candidates"]:
-    """Mean adjusted loss by importance sampling."""
+def _see(
+    models: AbstractModel,
+    total: Float[Array, " c"],
+    worst: Float[Array, "c k"],
+    weight: Float[Array, "c k"],
+    gram: Float[Array, "b e e"],
+    oracle: Float[Array, "b d"],
+    ratio: Float[Array, " b"],
+) -> tuple[Float[Array, " c"], Float[Array, "c k"], Float[Array, "c k"]]:
+    """Take in a block: the worst sequences so far one by one, and the sum of all others."""
 
-    def mean(model: AbstractModel) -> Float[Array, ""]:
+    def take(model: AbstractModel, total: Array, worst: Array, weight: Array) -> tuple[Array, Array, Array]:
         losses = half_square(model.final(gram) - oracle)
-        return jnp.mean(jnp.where(jnp.isnan(losses), jnp.inf, losses) * weight)
+        losses = jnp.concatenate([worst, jnp.where(jnp.isnan(losses), jnp.inf, losses)])
+        weights = jnp.concatenate([weight, ratio])
+        order = jnp.argsort(losses, descending=True)
+        losses, weights = losses[order], weights[order]
+        rest = jnp.sum(jnp.maximum(losses[_WORST:], 0) * weights[_WORST:])
+        return total + rest, losses[:_WORST], weights[:_WORST]
 
-    return jax.vmap(mean)(models)
+    return jax.vmap(take)(models, total, worst, weight)
 
 
 def _deepened(model: AbstractModel, layers: int) -> AbstractModel:

@@ -1,0 +1,26 @@
+"""The paper's figures, one per file: `compute` measures and gives rows, `draw` makes a picture of rows."""
+
+from pathlib import Path
+from types import ModuleType
+
+from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7
+from lintra.figures.style import save, styled
+from lintra.measurements import Measurements
+
+FIGURES: dict[str, ModuleType] = {
+    "1": figure1,
+    "2": figure2,
+    "3": figure3,
+    "4": figure4,
+    "5": figure5,
+    "6": figure6,
+    "7": figure7,
+}
+
+
+def make(number: str, measurements: Measurements, folder: Path) -> list[Path]:
+    """Compute and draw a figure, and write its numbers and pictures."""
+    module = FIGURES[number]
+    rows = module.compute(measurements)
+    with styled():
+        return save(module.draw(rows), rows, folder, f"figure{number}")

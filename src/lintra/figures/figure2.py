@@ -1,0 +1,48 @@
+"""Figure 2: adjusted loss against the noise level, for uniform noise."""
+
+from matplotlib.figure import Figure
+
+from lintra.figures import panels
+from lintra.figures.style import LOOKS, legend, stacked
+from lintra.measurements import Measurements, Row
+
+CAPTION = (
+    "Adjusted loss at each noise level. Top two rows: models with 7 layers trained on σ up to σ_max (shaded). "
+    "Bottom row: σ_max = 5, from 2 to 7 layers."
+)
+NOISES = tuple(f"uniform(0,{top})" for top in range(8))
+DEPTHS = range(2, 8)
+_TOPS = dict(zip(NOISES, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), strict=True))  # as in the paper
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """Profiles of 7 layers for every prior, and of all depths for σ_max = 5."""
+    return [
+        row
+        for noise in NOISES
+        for row in measurements.profile(noise)
+        if row["layers"] in (None, 7) or (noise == "uniform(0,5)" and row["layers"] in DEPTHS)
+    ]
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Eight panels for the priors and six for the depths."""
+    figure = Figure(figsize=(10, 6.6), layout="constrained")
+    above, below = stacked(figure, [2, 1.15])
+    upper = above.subplots(2, 4)
+    for axes, noise in zip(upper.flat, NOISES, strict=True):
+        panels.profile(axes, rows, noise, 7)
+        axes.set_title(f"σ$_{{max}}$ = {noise[-2]}")
+        axes.set_ylim(0, _TOPS[noise])
+    lower = below.subplots(1, 6, sharey=True)
+    for axes, depth in zip(lower, DEPTHS, strict=True):
+        panels.profile(axes, rows, "uniform(0,5)", depth)
+        axes.set_title(f"{depth} layers")
+        axes.set_ylim(0, 0.22)
+        axes.set_xlabel("Noise level σ")
+    for axes in upper[-1]:
+        axes.set_xlabel("Noise level σ")
+    for axes in (*upper[:, 0], lower[0]):
+        axes.set_ylabel("Adj. eval loss")
+    legend(figure, list(LOOKS))
+    return figure

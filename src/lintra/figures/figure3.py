@@ -1,0 +1,57 @@
+"""Figure 3: noise levels from a set: loss against depth, and against the noise level."""
+
+from matplotlib.figure import Figure
+
+from lintra.figures import panels
+from lintra.figures.style import LOOKS, legend, stacked
+from lintra.measurements import Measurements, Row
+
+CAPTION = (
+    "Noise levels drawn from {1, 3} and from {1, 3, 5} (shaded). Top: loss against depth, and at each noise level "
+    "with 7 layers. Bottom: at each noise level, from 2 to 7 layers."
+)
+NOISES = ("choice(1,3)", "choice(1,3,5)")
+DEPTHS = range(2, 8)
+_TOP = 0.25
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """The two columns of Table 1 (without a noise level), and the profiles of all depths."""
+    rows = []
+    for noise in NOISES:
+        rows += [row | {"std": None} for row in measurements.depth_rows(noise)]
+        rows += [
+            {name: row[name] for name in ("noise", "method", "layers", "adjusted_loss", "standard_error", "std")}
+            for row in measurements.profile(noise)
+        ]
+    return rows
+
+
+def draw(rows: list[Row]) -> Figure:
+    """Four panels above, twelve below."""
+    depth_rows = [row for row in rows if row["std"] is None]
+    profile_rows = [row for row in rows if row["std"] is not None]
+    figure = Figure(figsize=(10, 7.2), layout="constrained")
+    above, below = stacked(figure, [1, 1.7])
+    upper = above.subplots(1, 4)
+    for pair, noise in zip((upper[:2], upper[2:]), NOISES, strict=True):
+        panels.against_depth(pair[0], depth_rows, noise)
+        panels.profile(pair[1], profile_rows, noise, 7)
+        pair[0].set(title=_title(noise), xlabel="Number of layers", ylabel="Adj. eval loss")
+        pair[1].set(title=f"{_title(noise)}, 7 layers", xlabel="Noise level σ", ylim=(0, _TOP), xlim=(0, 6))
+    lower = below.subplots(2, 6, sharex=True, sharey=True)
+    for line, noise in zip(lower, NOISES, strict=True):
+        for axes, depth in zip(line, DEPTHS, strict=True):
+            panels.profile(axes, profile_rows, noise, depth)
+            axes.set(ylim=(0, _TOP), xlim=(0, 6))
+        line[0].set_ylabel(f"{_title(noise)}\nAdj. eval loss")
+    for axes, depth in zip(lower[0], DEPTHS, strict=True):
+        axes.set_title(f"{depth} layers")
+    for axes in lower[-1]:
+        axes.set_xlabel("Noise level σ")
+    legend(figure, list(LOOKS))
+    return figure
+
+
+def _title(noise: str) -> str:
+    return f"σ ∈ {{{noise.removeprefix('choice(').removesuffix(')').replace(',', ', ')}}}"

@@ -1,0 +1,41 @@
+"""Figure 4: the weights of FULL with four layers, trained on noise levels from {1, 3}."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lintra.measurements import Measurements, Row
+
+CAPTION = "Weights of FULL with 4 layers, trained with noise levels from {1, 3}. Top: Q; bottom: P, as in Eq. (3)."
+MODEL = "full-4-choice(1,3)"
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """Every entry of P and Q as printed, in the gauge in which both have the same size in every layer."""
+    rows = []
+    for layer, (P, Q) in enumerate(zip(*measurements.zoo.load(MODEL).matrices(), strict=True), 1):
+        scale = np.sqrt(np.linalg.norm(P) / np.linalg.norm(Q))
+        for name, matrix in (("Q", Q[0] * scale), ("P", P[0] / scale)):
+            rows += [
+                {"layer": layer, "matrix": name, "row": row, "column": column, "value": value}
+                for (row, column), value in np.ndenumerate(matrix)
+            ]
+    return rows
+
+
+def draw(rows: list[Row]) -> Figure:
+    """A picture for every matrix, red above zero and blue below."""
+    layers = max(row["layer"] for row in rows)
+    figure = Figure(figsize=(2.4 * layers, 5), layout="constrained")
+    panels = figure.subplots(2, layers)
+    for line, name in zip(panels, ("Q", "P"), strict=True):
+        for layer, axes in enumerate(line, 1):
+            values = [row["value"] for row in rows if (row["layer"], row["matrix"]) == (layer, name)]
+            matrix = np.asarray(values).reshape(round(len(values) ** 0.5), -1)
+            most = np.abs(matrix).max()
+            image = axes.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most)
+            axes.set_title(f"{name}, layer {layer}")
+            axes.grid(False)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            figure.colorbar(image, ax=axes, shrink=0.75)
+    return figure

@@ -1,0 +1,60 @@
+"""Figure 7: adjusted loss at each noise level, after each layer of models with 3 to 8 layers."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from lintra.figures.figure5 import colours_of_depth
+from lintra.figures.style import LOOKS, shade
+from lintra.measurements import SEEDED, Measurements, Row
+from lintra.table1 import VARIANTS
+
+CAPTION = (
+    "Adjusted loss at each noise level after each layer of models trained at uniform(0,5) (shaded); bands are "
+    "standard deviations over five seeds."
+)
+DEPTHS = range(3, 9)
+LEVELS = tuple(float(level) for level in np.linspace(0, 10, 21))
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """Mean and standard deviation over seeds, at every noise level."""
+    rows = []
+    for level in LEVELS:
+        measured = measurements.layer_by_layer(f"fixed({level:g})", DEPTHS, 8192)
+        for variant in VARIANTS:
+            for depth in DEPTHS:
+                for after in range(1, depth + 1):
+                    place = {"method": variant, "layers": depth, "after": after}
+                    losses = [row["adjusted_loss"] for row in measured if place.items() <= row.items()]
+                    if losses:
+                        spread = {"adjusted_loss": float(np.mean(losses)), "std_over_seeds": float(np.std(losses))}
+                        rows.append(place | {"std": level} | spread)
+    return rows
+
+
+def draw(rows: list[Row]) -> Figure:
+    """A row for every depth, a column for every family."""
+    figure = Figure(figsize=(9, 12), layout="constrained")
+    panels = figure.subplots(len(DEPTHS), len(VARIANTS), sharex=True, sharey=True)
+    colours = colours_of_depth(max(DEPTHS))
+    for line, depth in zip(panels, DEPTHS, strict=True):
+        for axes, variant in zip(line, VARIANTS, strict=True):
+            shade(axes, SEEDED)
+            for after in range(1, depth + 1):
+                place = {"method": variant, "layers": depth, "after": after}
+                kept = [row for row in rows if place.items() <= row.items()]
+                stds, means, spreads = (
+                    np.asarray([row[name] for row in kept]) for name in ("std", "adjusted_loss", "std_over_seeds")
+                )
+                axes.plot(stds, means, color=colours[after - 1], label=f"After {after} layer{'s' * (after > 1)}")
+                axes.fill_between(
+                    stds, means - spreads, means + spreads, color=colours[after - 1], alpha=0.25, lw=0
+                )
+            axes.set(ylim=(0, 1.05), xlim=(0, 10))
+        line[0].set_ylabel(f"{depth} layers model\nAdj. eval loss")
+    for axes, variant in zip(panels[0], VARIANTS, strict=True):
+        axes.set_title(LOOKS[variant].label)
+    for axes in panels[-1]:
+        axes.set_xlabel("Noise level σ")
+    figure.legend(*panels[-1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,140 @@
+"""What the figures and the report are made from: each thing is measured once, on fresh sequences."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from lintra import table1
+from lintra.baselines import baseline
+from lintra.evaluation import Track, evaluate_layers, profile
+from lintra.losses import Estimate
+from lintra.models import AbstractModel
+from lintra.noise import parse_noise
+from lintra.problem import NoisyRegression
+from lintra.zoo import Zoo
+
+BASELINES = ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
+SEEDS = 5
+SEEDED = "uniform(0,5)"
+
+Row = dict[str, Any]
+"""Values by column, as they are written to CSV."""
+
+
+class Measurements:
+    """Measures published models, and remembers what it has measured.
+
+    Arguments:
+        zoo: The models.
+        sequences: Fresh sequences for a column of Table 1.
+        profile_sequences: Fresh sequences for every noise level of a profile.
+        seed: Seed of the sequences.
+        track: Gives something that shows progress, from a description.
+    """
+
+    def __init__(
+        self,
+        zoo: Zoo,
+        *,
+        sequences: int = 1_000_000,
+        profile_sequences: int = 40_960,
+        seed: int = 0,
+        track: Callable[[str], Track] | None = None,
+    ):
+        self.zoo, self.sequences, self.profile_sequences = zoo, sequences, profile_sequences
+        self._key, self._track = jax.random.key(seed), track
+        self.column = lru_cache(self._column)
+        self.profile = lru_cache(self._profile)
+
+    def models(self, noise: str, layers: range = range(1, 8)) -> dict[tuple[str, int], AbstractModel]:
+        """The best models of one noise prior that are there, by family and number of layers."""
+        names = {(variant, depth): f"{variant}-{depth}-{noise}" for variant in table1.VARIANTS for depth in layers}
+        return {place: self.zoo.load(name) for place, name in names.items() if name in self.zoo.cards}
+
+    def _column(self, noise: str) -> table1.Column:
+        """A column of Table 1."""
+        return table1.column(
+            noise,
+            self.models(noise),
+            num_sequences=self.sequences,
+            key=self._fold("column", noise),
+            track=self._show(f"Table 1, {noise}"),
+        )
+
+    def depth_rows(self, noise: str) -> list[Row]:
+        """A column of Table 1 as rows for figures."""
+        names = ("noise", "method", "layers", "adjusted_loss", "standard_error")
+        return [{name: getattr(row, name) for name in names} for row in self.column(noise).rows]
+
+    def _profile(self, noise: str) -> list[Row]:
+        """Losses of all models and baselines of a noise prior at noise levels from 0 to beyond its largest."""
+        problem, key = NoisyRegression(noise=noise), self._fold("profile", noise)
+        predictors: dict[str, Any] = {
+            f"{variant}/{depth}": model for (variant, depth), model in self.models(noise).items()
+        }
+        predictors |= {f"{name}/": baseline(name, problem, key=key) for name in BASELINES}
+        levels = noise_levels(noise)
+        track = self._show(f"profile, {noise}")
+        rows = []
+        for std, measured in zip(
+            levels,
+            profile(predictors, problem, levels, num_sequences=self.profile_sequences, key=key, track=track),
+            strict=True,
+        ):
+            for name in predictors:
+                method, _, layers = name.partition("/")
+                rows.append(
+                    {"noise": noise, "method": method, "layers": int(layers) if layers else None, "std": std}
+                    | _cells(measured.adjusted(name))
+                    | {"unadjusted_loss": measured.unadjusted[name].mean}
+                )
+        return rows
+
+    def seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
+        """The models of all seeds at the prior of Figures 5 and 7; GD++, which knows no chance, has one."""
+        seeds = range(1 if variant == "gd++" else SEEDS)
+        names = {seed: f"{variant}-{layers}-{SEEDED}-seed{seed}" for seed in seeds}
+        if variant == "gd++":
+            names[0] = f"{variant}-{layers}-{SEEDED}"
+        return {seed: self.zoo.load(name) for seed, name in names.items() if name in self.zoo.cards}
+
+    def layer_by_layer(self, noise: str, depths: range, sequences: int) -> list[Row]:
+        """Loss after every layer of every seed's models, on the given prior."""
+        models = {
+            f"{variant}/{depth}/{seed}": model
+            for variant in table1.VARIANTS
+            for depth in depths
+            for seed, model in self.seeds(variant, depth).items()
+        }
+        problem, key = NoisyRegression(noise=noise), self._fold("layers", SEEDED)
+        measured = evaluate_layers(models, problem, num_sequences=sequences, key=key)
+        rows = []
+        for name in measured.losses:
+            variant, depth, seed, after = name.split("/")
+            place = {"method": variant, "layers": int(depth), "seed": int(seed), "after": int(after)}
+            rows.append(place | _cells(measured.adjusted(name)))
+        return rows
+
+    def _fold(self, *words: str) -> jax.Array:
+        """A key for each thing that is measured."""
+        return jax.random.fold_in(self._key, int.from_bytes(" ".join(words).encode()[-4:], "big"))
+
+    def _show(self, description: str) -> Track | None:
+        return None if self._track is None else self._track(description)
+
+
+def noise_levels(noise: str, count: int = 25) -> list[float]:
+    """From 0 to one more than the largest noise level of a prior.
+
+    >>> noise_levels("uniform(0,5)")[::8]
+    [0.0, 2.0, 4.0, 6.0]
+    """
+    top = float(parse_noise(noise).quadrature()[0].max())
+    return [float(level) for level in np.linspace(0.0, round(top) + 1, count)]
+
+
+def _cells(estimate: Estimate) -> Row:
+    return {"adjusted_loss": estimate.mean, "standard_error": estimate.standard_error}
