@@ -22,7 +22,7 @@ from lintra.training.selection import Selection
 
 TASK = Task("diag", 2, "choice(1,3)", dim=3, context=6)
 QUICK = Paper(seeds=2, steps=400, learning_rate=3e-3, batch=64, scale=0.05)
-SMALL = Fast(seeds=2, steps=200, pool=8192, fit_pool=32_768, blocks=8)
+SMALL = Fast(seeds=2, steps=200, pool=8192, blocks=8)
 KEY = jax.random.key(0)
 
 

@@ -42,7 +42,7 @@ class Fast(AbstractRecipe):
     learning_rate: float = 2e-2
     pool: int = 393_216
     widened: float = 0.02
-    fit_pool: int = 65_536
+    fit_pool: int = 32_768
     blocks: int = 64
     tail: float = 1e-8
 
