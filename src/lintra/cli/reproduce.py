@@ -1,0 +1,76 @@
+"""Commands that reproduce the paper: publish a sweep, list the zoo, draw figures, write the report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import checks, figures, publishing, terminal, zoo
+from lintra.cli.base import Json, Seed, app
+from lintra.compiled import keep_compiled_programs
+from lintra.figures import FIGURES
+from lintra.measurements import Measurements
+from lintra.sweep import GRIDS, Store
+
+ZooFile = Annotated[Path | None, typer.Option("--zoo", help="A zoo of your own; default: the published one.")]
+ColumnSequences = Annotated[int, typer.Option("--sequences", help="Fresh sequences for a column of Table 1.")]
+
+
+@app.command()
+def publish(
+    out: Annotated[Path, typer.Argument(help="The zoo to write, by custom *.safetensors.")],
+    grid: Annotated[str, typer.Option(help=f"What was trained: {', '.join(GRIDS)}.")] = "table1",
+    store: Annotated[Path | None, typer.Option(help="The sweep's store; default: sweeps/ and the grid.")] = None,
+    sequences: ColumnSequences = 1_000_000,
+    seed: Seed = 0,
+) -> None:
+    """Make a zoo from the models of a sweep: measure them on fresh sequences and write weights and cards."""
+    checks.one_of("--grid", grid, tuple(GRIDS))
+    keep_compiled_programs()
+    folder = store or Path("sweeps") / grid
+    if not folder.is_dir():
+        raise ValueError(f"`--store` '{folder}' is not there. Train it first: lintra sweep {grid}")
+    missing = publishing.publish(
+        GRIDS[grid](), Store(folder), out, num_sequences=sequences, seed=seed, track=terminal.progress
+    )
+    for name in missing:
+        terminal.say(f"{name} is not in the store.")
+    terminal.say(f"{len(zoo.Zoo(out).cards)} models in '{out}'.")
+
+
+@app.command("zoo")
+def zoo_command(zoo_file: ZooFile = None, json: Json = False) -> None:
+    """The published models, with how they were made and how good they are."""
+    kept = _zoo(zoo_file)
+    names = ("noise", "layers", "seeds", "seconds", "adjusted_loss", "standard_error", "worst")
+    rows = [
+        {"name": name} | (card if json else {key: card[key] for key in names}) for name, card in kept.cards.items()
+    ]
+    if json:
+        terminal.print_rows(rows)
+    else:
+        terminal.print_table(
+            rows, f"{len(rows)} models", {name: name.replace("_", " ") for name in ("name", *names)}
+        )
+
+
+@app.command()
+def figure(
+    number: Annotated[list[str], typer.Argument(help=f"Which: {', '.join(FIGURES)}.")],
+    out: Annotated[Path, typer.Option(help="Folder for pictures and numbers.")] = Path("figures"),
+    zoo_file: ZooFile = None,
+    sequences: ColumnSequences = 200_000,
+    seed: Seed = 0,
+) -> None:
+    """Draw figures of the paper from the published models: CSV, PNG, PDF and SVG."""
+    for name in number:
+        checks.one_of("number", name, tuple(FIGURES))
+    keep_compiled_programs()
+    measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    for name in number:
+        for path in figures.make(name, measurements, out):
+            terminal.say(str(path))
+
+
+def _zoo(path: Path | None) -> zoo.Zoo:
+    return zoo.published() if path is None else zoo.Zoo(path)

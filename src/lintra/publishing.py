@@ -1,0 +1,82 @@
+"""From a store of trained cells to a zoo: the best seed of every cell, all seeds where figures need them, cards."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from lintra import zoo
+from lintra.evaluation import Track, evaluate
+from lintra.losses import Comparison
+from lintra.models import AbstractModel
+from lintra.sweep import Cell, Chain, Store
+
+Entry = tuple[AbstractModel, zoo.Card]
+
+
+def publish(
+    chains: list[Chain],
+    store: Store,
+    path: Path,
+    *,
+    num_sequences: int = 1_000_000,
+    seed: int = 0,
+    track: Callable[[str], Track] | None = None,
+) -> list[str]:
+    """Measure all cells that are in the store, write the zoo, and return the names of the cells that are not.
+
+    All models of one problem are measured on the same sequences. The best seed of a cell is the one that was
+    best when its training ended, not the one that is best here.
+    """
+    cells = [cell for chain in chains for cell in chain]
+    missing = store.missing(cells)
+    there = [cell for cell in cells if cell not in missing]
+    entries: dict[str, Entry] = {}
+    problems = {(cell.task.noise, cell.task.dim, cell.task.context) for cell in there}
+    for number, place in enumerate(sorted(problems)):
+        own = [cell for cell in there if (cell.task.noise, cell.task.dim, cell.task.context) == place]
+        key = jax.random.fold_in(jax.random.key(seed), number)
+        shown = None if track is None else track(f"measuring {place[0]}")
+        entries |= _entries(own, store, num_sequences, key, shown)
+    zoo.write(path, entries)
+    return [cell.name for cell in missing]
+
+
+def _entries(
+    cells: list[Cell], store: Store, num_sequences: int, key: jax.Array, track: Track | None
+) -> dict[str, Entry]:
+    """The entries of one problem."""
+    models = {cell.name: store.load(cell) for cell in cells}
+    measured = evaluate(models, cells[0].task.problem, num_sequences=num_sequences, key=key, track=track)
+    seconds, entries = store.seconds(), {}
+    by_task: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_task.setdefault(cell.task.name, []).append(cell)
+    for name, seeds in by_task.items():
+        cards = {cell: _card(cell, store, measured, seconds.get(cell.key)) for cell in seeds}
+        best = min(seeds, key=lambda cell: cards[cell]["selection_loss"])
+        entries[name] = models[best.name], cards[best] | {"seeds": len(seeds)}
+        if len(seeds) > 1:
+            entries |= {f"{name}-seed{cell.seed}": (models[cell.name], cards[cell]) for cell in seeds}
+    return entries
+
+
+def _card(cell: Cell, store: Store, measured: Comparison, seconds: float | None) -> zoo.Card:
+    kept, loss, tail = store.card(cell), measured.adjusted(cell.name), measured.tail(cell.name)
+    settings: dict[str, Any] = kept["settings"]
+    return {
+        "noise": cell.task.noise,
+        "recipe": settings["recipe"],
+        "settings": settings,
+        "seed": cell.seed,
+        "seeds": 1,
+        "seconds": seconds,
+        "selection_loss": kept["selection"]["held_out"],
+        "adjusted_loss": loss.mean,
+        "standard_error": loss.standard_error,
+        "sequences": len(measured.losses[cell.name]),
+        "median": tail.median,
+        "worst": tail.worst,
+        "worse_than_zero": tail.worse_than_zero,
+    }
