@@ -1,4 +1,4 @@
-"""From a store of trained cells to a zoo: the best seed of every cell, all seeds where figures need them, cards."""
+"""From a store of trained cells to a zoo: the best seed of every cell, all seeds where figures need them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lintra import checks, figures, publishing, terminal, zoo
+from lintra import report as reports
 from lintra.cli.base import Json, Seed, app
 from lintra.compiled import keep_compiled_programs
 from lintra.figures import FIGURES
@@ -70,6 +71,19 @@ def figure(
     for name in number:
         for path in figures.make(name, measurements, out):
             terminal.say(str(path))
+
+
+@app.command()
+def report(
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("report"),
+    zoo_file: ZooFile = None,
+    sequences: ColumnSequences = 1_000_000,
+    seed: Seed = 0,
+) -> None:
+    """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
+    keep_compiled_programs()
+    measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    terminal.say(f"The report is {reports.make(measurements, out, terminal.say)}")
 
 
 def _zoo(path: Path | None) -> zoo.Zoo:

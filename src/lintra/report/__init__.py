@@ -1,0 +1,48 @@
+"""Table 1, all figures and the paper's statements on one page."""
+
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from lintra import paper, table1
+from lintra._version import __version__
+from lintra.figures import FIGURES
+from lintra.figures.style import save, styled
+from lintra.measurements import Measurements
+from lintra.report.claims import CLAIMS, Evidence
+from lintra.report.page import Picture, page
+from lintra.storage import write_aside
+
+__all__ = ["make"]
+
+
+def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = lambda sentence: None) -> Path:
+    """Measure everything, and write Table 1, the figures and the page into a folder."""
+    begun = time.monotonic()
+    columns = [measurements.column(noise) for noise in paper.NOISES]
+    rows = [row for column in columns for row in column.rows]
+    write_aside(folder / "table1.csv", table1.to_csv(rows).encode())
+    write_aside(folder / "table1-details.csv", table1.details_to_csv(rows).encode())
+    say(f"Table 1 is measured ({time.monotonic() - begun:.0f} s)")
+    evidence, pictures = Evidence(measurements, {}), []
+    for number, module in FIGURES.items():
+        evidence.figures[number] = module.compute(measurements)
+        with styled():
+            save(module.draw(evidence.figures[number]), evidence.figures[number], folder, f"figure{number}")
+        pictures.append(Picture(f"Figure {number}", module.CAPTION, folder / f"figure{number}.png"))
+        say(f"Figure {number} is drawn ({time.monotonic() - begun:.0f} s)")
+    verdicts = [claim(evidence) for claim in CLAIMS]
+    cards = measurements.zoo.cards
+    wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in table1.VARIANTS for depth in range(1, 8)]
+    trained = sum(card["seconds"] or 0.0 for card in cards.values())
+    facts = [
+        ("Models", f"{len(cards)}, trained in {trained / 60:.0f} minutes of one core"),
+        ("Sequences", f"{measurements.sequences:,} fresh ones a column, the same for all methods"),
+        ("This report", f"took {(time.monotonic() - begun) / 60:.1f} minutes"),
+        ("Made by", f"lintra {__version__}, Python {platform.python_version()}, {platform.machine()}"),
+    ]
+    missing = [name for name in wanted if name not in cards]
+    text = page(facts=facts, columns=columns, pictures=pictures, verdicts=verdicts, missing=missing)
+    write_aside(folder / "report.html", text.encode())
+    return folder / "report.html"
