@@ -27,6 +27,10 @@ Card = dict[str, Any]
 """Family, layers, heads, context, dim, noise, recipe, seeds, seconds, adjusted loss, tail, hash."""
 
 
+class UnknownModelError(ValueError):
+    """There is no model of that name."""
+
+
 class Zoo:
     """Models of one file.
 
@@ -51,7 +55,7 @@ class Zoo:
         if name not in self.cards:
             near = difflib.get_close_matches(name, self.cards, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"`name` {name!r} is not in the zoo of {len(self.cards)} models.{hint}")
+            raise UnknownModelError(f"`name` {name!r} is not in the zoo of {len(self.cards)} models.{hint}")
         return self.cards[name]
 
 

@@ -10,9 +10,10 @@ from lintra._version import __version__
 from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
 from lintra.measurements import Measurements
-from lintra.report.claims import CLAIMS, Evidence
+from lintra.report.claims import CLAIMS, Evidence, judge
 from lintra.report.page import Picture, page
 from lintra.storage import write_aside
+from lintra.zoo import UnknownModelError
 
 __all__ = ["make"]
 
@@ -27,12 +28,16 @@ def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = 
     say(f"Table 1 is measured ({time.monotonic() - begun:.0f} s)")
     evidence, pictures = Evidence(measurements, {}), []
     for number, module in FIGURES.items():
-        evidence.figures[number] = module.compute(measurements)
+        try:
+            evidence.figures[number] = module.compute(measurements)
+        except UnknownModelError as error:
+            say(f"Figure {number} cannot be drawn: {error}")
+            continue
         with styled():
             save(module.draw(evidence.figures[number]), evidence.figures[number], folder, f"figure{number}")
         pictures.append(Picture(f"Figure {number}", module.CAPTION, folder / f"figure{number}.png"))
         say(f"Figure {number} is drawn ({time.monotonic() - begun:.0f} s)")
-    verdicts = [claim(evidence) for claim in CLAIMS]
+    verdicts = [judge(claim, evidence) for claim in CLAIMS]
     cards = measurements.zoo.cards
     wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in table1.VARIANTS for depth in range(1, 8)]
     trained = sum(card["seconds"] or 0.0 for card in cards.values())

@@ -205,6 +205,15 @@ CLAIMS: tuple[Callable[[Evidence], Verdict], ...] = (
 )
 
 
+def judge(claim: Callable[[Evidence], Verdict], evidence: Evidence) -> Verdict:
+    """Hold a statement against the measurements; where models are missing, it cannot be."""
+    try:
+        return claim(evidence)
+    except KeyError as error:
+        statement = (claim.__doc__ or "").partition("\n")[0]
+        return Verdict(statement, f"Not measured, since {error.args[0]} is missing.", holds=False)
+
+
 def _losses(evidence: Evidence, noise: str) -> dict[tuple[str, int | None], float]:
     """A column of Table 1."""
     rows = evidence.measurements.column(noise).rows
@@ -214,12 +223,18 @@ def _losses(evidence: Evidence, noise: str) -> dict[tuple[str, int | None], floa
 def _profile(evidence: Evidence, noise: str, method: str, layers: int | None) -> list[np.ndarray]:
     """Noise levels and losses at each."""
     rows = evidence.measurements.profile(noise)
-    return select(rows, "std", "adjusted_loss", method=method, layers=layers)
+    found = select(rows, "std", "adjusted_loss", method=method, layers=layers)
+    if not len(found[0]):
+        raise KeyError((method, layers))
+    return found
 
 
 def _after(evidence: Evidence, method: str, layers: int, after: int) -> list[np.ndarray]:
     """Noise levels and losses at each, after so many layers."""
-    return select(evidence.figures["7"], "std", "adjusted_loss", method=method, layers=layers, after=after)
+    found = select(evidence.figures["7"], "std", "adjusted_loss", method=method, layers=layers, after=after)
+    if not len(found[0]):
+        raise KeyError((method, layers))
+    return found
 
 
 def _by_layer(evidence: Evidence, method: str, low: float, high: float) -> list[float]:

@@ -72,8 +72,8 @@ def _summary(columns: Sequence[Column]) -> str:
     return (
         f"<p>Of {len(rows)} model cells {counts['below']} are below the paper's figure, {counts['level']} level "
         f"with it, {counts['above']} above it, and {counts['floor']} level with the floor of GD++ where the paper "
-        f"prints less than is possible. {held} of {len(orderings)} orderings hold (a larger family is not worse than a "
-        "smaller one, nor a deeper model than a shallower one, by more than two standard errors).</p>"
+        f"prints less than is possible. {held} of {len(orderings)} orderings hold (a larger family is not worse "
+        "than a smaller one, nor a deeper model than a shallower one, by more than two standard errors).</p>"
     )
 
 
