@@ -184,3 +184,11 @@ def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path,
     assert stop.value.code == 2
     assert sentence in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["occupied"]
+
+
+def test_an_option_without_meaning_is_refused_and_not_ignored(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"`--steps` has no meaning for gd\+\+ with the recipe fast: leave it out"
+    ):
+        run(*TRAIN, "--steps", 10, "--out", tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -254,6 +254,23 @@ def test_what_is_known_is_never_made_worse_and_pools_are_shared():
     assert losses["full"].mean <= losses["diag"].mean + 2 * losses["diag"].standard_error
 
 
+def test_time_goes_on_where_it_was(tmp_path):
+    with pytest.raises(InterruptedHereError):
+        train(TASK, QUICK, folder=tmp_path, num_sequences=1000, report=interrupt_after(2))
+    before = [json.loads(line)["seconds"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    train(TASK, QUICK, folder=tmp_path, num_sequences=1000)
+    after = [json.loads(line)["seconds"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert after[: len(before)] == before
+    assert after == sorted(after)
+    assert len(after) == 4
+
+
+def test_clipping_can_be_left_out():
+    assert Paper(clip=None).stages(TASK, KEY)[0].clip is None
+    with pytest.raises(ValueError, match="`clip` must be"):
+        Paper(clip=0.0)
+
+
 def test_known_models_and_a_folder_do_not_go_together(tmp_path):
     known = {"shallower": Diagonal([[[0.0, 0.0]]], [[[0.0, 0.0]]], 6, 3)}
     with pytest.raises(ValueError, match="leave out `known` or `folder`"):

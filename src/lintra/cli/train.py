@@ -41,13 +41,17 @@ def train(
     given = {"seeds": seeds, "objective": objective, "steps": steps, "learning_rate": learning_rate}
     settings = {name: value for name, value in given.items() if value is not None}
     checks.one_of("--recipe", recipe, tuple(RECIPES))
+    chosen = RECIPES[recipe](**settings)
+    for name in sorted(chosen.unused(task) & set(settings)):
+        option = f"`--{name.replace('_', '-')}`"
+        raise ValueError(f"{option} has no meaning for {variant} with the recipe {recipe}: leave it out.")
     keys(seed)
     folder = out or Path("runs") / (task.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
     keep_compiled_programs()
     with terminal.Training(task.name) as shown:
         trained = train_model(
             task,
-            RECIPES[recipe](**settings),
+            chosen,
             seed=seed,
             folder=folder,
             num_sequences=sequences,

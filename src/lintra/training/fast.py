@@ -71,6 +71,12 @@ class Fast(AbstractRecipe):
         candidates = task.variant, *(smaller or ("gd++",)), *({"shallower"} & set(known))
         return [*stages, Selection("chosen", keys[3], task.problem, task.variant, candidates, self.blocks)]
 
+    def unused(self, task: Task) -> frozenset[str]:
+        """What only FULL needs, and for GD++ what only sequences need."""
+        full = {"seeds", "steps", "learning_rate", "pool", "widened"}
+        sequences = {"objective", "fit_pool", "blocks"}
+        return frozenset({"full": set[str](), "diag": full, "gd++": full | sequences}[task.variant])
+
     def _full(
         self, task: Task, short_key: Key[Array, ""], long_key: Key[Array, ""], known: tuple[str, ...]
     ) -> list[AbstractStage]:

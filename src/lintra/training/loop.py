@@ -98,7 +98,7 @@ def follow(
 ) -> Models:
     """Go through stages one after the other, and return the models that are known then."""
     models = models if run is None else run.models
-    begun = time.monotonic()
+    begun = time.monotonic() - (0.0 if run is None else run.seconds)
     for index, stage in enumerate(stages):
         if run is not None and index < run.stage:
             continue

@@ -29,7 +29,7 @@ class Paper(AbstractRecipe):
         lowered: The share of the steps after which the rate is a tenth.
         batch: Sequences in a step.
         scale: Standard deviation of the initial P and Q, as printed.
-        clip: Longest slope in the implicit weights, per sequence.
+        clip: Longest slope in the implicit weights, per sequence; nothing for no limit.
         dtype: Precision.
     """
 
@@ -40,7 +40,7 @@ class Paper(AbstractRecipe):
     lowered: float = 0.8
     batch: int = 2048
     scale: float = 0.005
-    clip: float = 10.0
+    clip: float | None = 10.0
     dtype: str = "float32"
 
     def stages(self, task: Task, key: Key[Array, ""], known: Collection[str] = ()) -> list[AbstractStage]:

@@ -71,6 +71,8 @@ class AbstractRecipe(abc.ABC):
                 checks.one_of(name, value, OBJECTIVES)
             elif name == "dtype":
                 checks.one_of(name, value, ("float32", "float64"))
+            elif name == "clip" and value is None:
+                continue  # no clipping
             elif isinstance(getattr(type(self), name), int):
                 checks.whole_number(name, value)
             else:
@@ -87,6 +89,10 @@ class AbstractRecipe(abc.ABC):
     def settings(self) -> dict[str, Any]:
         """All settings by name."""
         return asdict(self)
+
+    def unused(self, task: Task) -> frozenset[str]:
+        """Settings that have no meaning for this task."""
+        return frozenset()
 
 
 @dataclass(frozen=True)

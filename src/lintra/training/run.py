@@ -38,6 +38,9 @@ class Run:
         versions: What it is run by; a change is said, since results may then differ in their last bits.
         say: Tells people what happened.
         interval: Seconds between two checkpoints inside a stage.
+
+    Attributes:
+        seconds: How long the run has been going in all, up to where it goes on.
     """
 
     def __init__(
@@ -170,7 +173,9 @@ class Run:
         """Forget the lines after the last checkpoint: they will be written again."""
         path = self.folder / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        write_aside(path, b"".join(lines[: self._lines]))
+        kept = lines[: self._lines]
+        write_aside(path, b"".join(kept))
+        self.seconds = float(json.loads(kept[-1]).get("seconds", 0.0)) if kept else 0.0
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
