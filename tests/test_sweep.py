@@ -10,7 +10,7 @@ import pytest
 
 from crashing import Crashing, Deadly
 from lintra import Task
-from lintra.sweep import GRIDS, Cell, Store, chain, processes, run, shard, train_chain
+from lintra.sweep import GRIDS, Cell, Processes, Store, chain, run, shard, train_chain
 from lintra.training import Fast
 
 SMALL = {"dim": 3, "context": 8, "variants": ("gd++", "diag")}
@@ -58,8 +58,9 @@ def test_the_hash_follows_everything_that_the_result_follows_from():
 
 def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_path):
     cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
-    assert train_chain(cells, str(tmp_path)) == []
     store = Store(tmp_path)
+    store.prepare()
+    assert train_chain(cells, str(tmp_path)) == []
     before = {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
     assert train_chain(cells, str(tmp_path)) == []
     assert before == {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
@@ -68,10 +69,18 @@ def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_pat
     store.path(cells[0]).write_bytes(store.path(cells[0]).read_bytes()[:-8])
     with pytest.raises(ValueError, match="not a whole safetensors file"):
         store.load(cells[0])
+    content = store.path(cells[1]).read_bytes()
+    assert train_chain(cells, str(tmp_path)) == []
+    assert store.holds(cells[0])
+    assert store.path(cells[1]).read_bytes() == content
+    with (tmp_path / "journal.jsonl").open("a") as journal:
+        journal.write('{"cell": "gd++-')
+    assert store.seconds().keys() == {cell.key for cell in cells}
 
 
 def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path):
     cells = chain("fixed(1)", 3, **SMALL, recipe=Crashing(blocks=4))
+    Store(tmp_path).prepare()
     failures = train_chain(cells, str(tmp_path))
     assert {failure.cell.name for failure in failures} == {"diag-2-fixed(1)-n8-d3", "diag-3-fixed(1)-n8-d3"}
     assert failures[0].sentence == "RuntimeError: no such luck"
@@ -79,21 +88,45 @@ def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path)
     assert len(Store(tmp_path).missing(cells)) == 2
 
 
+def test_a_store_that_cannot_be_written_to_is_said_and_cells_are_named(tmp_path):
+    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    (tmp_path / "store").write_text("not a folder")
+    failures = train_chain(cells, str(tmp_path / "store"))
+    assert [failure.cell for failure in failures] == list(cells)
+    assert "the store cannot be used" in failures[0].sentence
+
+
+def test_leaving_processes_by_an_exception_ends_them(tmp_path):
+    begun, futures = time.monotonic(), []
+
+    def interrupted():
+        with Processes(2) as executor:
+            futures.extend(executor.submit(time.sleep, 600) for _ in range(3))
+            time.sleep(1.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - begun < 60
+    assert all(future.done() for future in futures)
+
+
 def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
     deadly, sound = (
         chain("fixed(2)", 1, **SMALL, recipe=Deadly(blocks=4)),
         chain("fixed(1)", 2, **SMALL, recipe=QUICK),
     )
-    failures = run([deadly, sound], tmp_path, processes, workers=2, watch=lambda *_: None)
+    with Processes(2) as executor:
+        failures = run([deadly, sound], tmp_path, executor, watch=lambda *_: None)
     assert [(failure.cell.name, failure.sentence) for failure in failures] == [
-        ("diag-1-fixed(2)-n8-d3", "its process died")
+        ("diag-1-fixed(2)-n8-d3", "its worker died: exit code -9")
     ]
     assert Store(tmp_path).missing([*deadly, *sound]) == [deadly[1]]
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    return os.environ | {"LINTRA_CACHE": str(tmp_path_factory.mktemp("cache")), "NPROC": "1"}
+    return os.environ | {"LINTRA_CACHE": str(tmp_path_factory.mktemp("cache"))}
 
 
 @pytest.fixture(scope="module")

@@ -65,6 +65,10 @@ def train(
         raise TrainingFailedError(trained.complaint)
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @app.command()
 def sweep(
     grid: Annotated[str, typer.Argument(help=f"What to train: {', '.join(GRIDS)}.")],
@@ -73,7 +77,7 @@ def sweep(
     ] = None,
     noise: Annotated[list[str] | None, typer.Option(help="Only these noise priors; may be repeated.")] = None,
     layers: Annotated[int | None, typer.Option(help="Only up to so many layers.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes on this machine.")] = os.cpu_count() or 1,
+    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = _cores(),
     shard: Annotated[str | None, typer.Option(help="Only one part of the grid, e.g. 2/8.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:port.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="A Dask scheduler's file instead.")] = None,
@@ -82,17 +86,19 @@ def sweep(
     """Train a grid of models. What is in the store is not trained again; an interrupted sweep goes on."""
     checks.one_of("grid", grid, tuple(GRIDS))
     checks.whole_number("--workers", workers)
+    checks.whole_number("--layers", 1 if layers is None else layers)
     chosen = {"noises": noise and [str(parse_noise(text)) for text in noise], "layers": layers}
     chains = GRIDS[grid](**{name: value for name, value in chosen.items() if value is not None})
     if shard is not None:
         chains = sweeps.shard(chains, *_parse_shard(shard))
-    executors = sweeps.processes
-    if scheduler or scheduler_file:
-        executors = sweeps.cluster(scheduler, scheduler_file)
+    if scheduler and scheduler_file:
+        raise ValueError("`--scheduler` and `--scheduler-file` say the same thing: give one.")
+    away = bool(scheduler or scheduler_file)
+    executor = sweeps.cluster(scheduler, scheduler_file) if away else sweeps.Processes(workers)
     folder = (store or Path("sweeps") / grid).absolute()
     terminal.say(f"{sum(map(len, chains))} cells in {len(chains)} chains; the store is {folder}")
-    with terminal.Sweeping(grid) as shown:
-        failures = sweeps.run(chains, folder, executors, workers=workers, watch=shown.watch)
+    with executor, terminal.Sweeping(grid) as shown:
+        failures = sweeps.run(chains, folder, executor, watch=shown.watch)
     kept, missing = sweeps.Store(folder), {failure.cell.name: failure.sentence for failure in failures}
     seconds = kept.seconds()
     rows = [

@@ -3,7 +3,8 @@
 from lintra.sweep.chain import Failure, train_cell, train_chain
 from lintra.sweep.cluster import cluster
 from lintra.sweep.grid import GRIDS, Cell, Chain, chain, shard
-from lintra.sweep.run import processes, run
+from lintra.sweep.processes import Processes
+from lintra.sweep.run import run
 from lintra.sweep.store import Store
 
 __all__ = [
@@ -11,10 +12,10 @@ __all__ = [
     "Cell",
     "Chain",
     "Failure",
+    "Processes",
     "Store",
     "chain",
     "cluster",
-    "processes",
     "run",
     "shard",
     "train_cell",

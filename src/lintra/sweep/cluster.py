@@ -6,11 +6,9 @@ Workers write into the store themselves, so the folder must be one that they sha
 from concurrent.futures import Executor
 from pathlib import Path
 
-from lintra.sweep.run import Executors
 
-
-def cluster(scheduler: str | None = None, scheduler_file: Path | None = None) -> Executors:
-    """Executors on a running cluster, given its address or its scheduler file."""
+def cluster(scheduler: str | None = None, scheduler_file: Path | None = None) -> Executor:
+    """An executor on a running cluster, given its address or its scheduler file."""
     try:
         from distributed import Client
     except ImportError:
@@ -21,8 +19,4 @@ def cluster(scheduler: str | None = None, scheduler_file: Path | None = None) ->
         client = Client(scheduler, scheduler_file=scheduler_file and str(scheduler_file), timeout=10)
     except (OSError, ValueError) as error:
         raise ValueError(f"`--scheduler` {scheduler or scheduler_file} does not answer: {error}") from None
-
-    def executor(workers: int) -> Executor:
-        return client.get_executor(pure=False)  # a chain whose worker died is given to another one
-
-    return executor
+    return client.get_executor(pure=False)  # a chain whose worker died is given to another one

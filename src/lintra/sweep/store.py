@@ -5,11 +5,14 @@ byte by byte. Times are in the journal beside them.
 """
 
 import json
+import os
 import platform
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from lintra.models import AbstractModel
 from lintra.storage import load_with_metadata, save
@@ -20,15 +23,15 @@ class Store:
     """A folder of trained cells.
 
     Arguments:
-        folder: Where it is; made if it is not there.
+        folder: Where it is.
     """
 
     def __init__(self, folder: Path):
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
 
-    def check(self) -> None:
-        """See that the folder can be written to, before hours of work."""
+    def prepare(self) -> None:
+        """Make the folder if it is not there, and see that it can be written to, before hours of work."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "journal.jsonl").open("a"):
             pass
 
@@ -39,6 +42,23 @@ class Store:
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
         """Those cells that are not there."""
         return [cell for cell in cells if not self.path(cell).exists()]
+
+    def holds(self, cell: Cell) -> bool:
+        """Whether a cell is there and whole; a file that is not whole is put out of the way."""
+        if self.missing([cell]):
+            return False
+        try:
+            self.load(cell)
+        except ValueError:
+            os.replace(self.path(cell), self.path(cell).with_suffix(".damaged"))
+            return False
+        return True
+
+    def lock(self, cell: Cell) -> FileLock:
+        """Held by the one who trains a cell."""
+        folder = self.folder / ".locks"
+        folder.mkdir(exist_ok=True)
+        return FileLock(folder / f"{cell.key}.lock")
 
     def load(self, cell: Cell) -> AbstractModel:
         """A trained cell; a file that was cut or altered is refused."""
@@ -59,5 +79,11 @@ class Store:
     def seconds(self) -> dict[str, float]:
         """How long the training of each cell took, by its hash, from the journal."""
         path = self.folder / "journal.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return {entry["key"]: entry["seconds"] for entry in map(json.loads, lines)}
+        times = {}
+        for line in path.read_text().splitlines() if path.exists() else []:
+            try:
+                entry = json.loads(line)
+                times[entry["key"]] = float(entry["seconds"])
+            except (ValueError, KeyError, TypeError):
+                continue  # a line that was cut when a disk was full
+        return times

@@ -1,0 +1,78 @@
+"""Processes on this machine as an executor: every piece of work has one of its own, of one thread."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+_spawn = multiprocessing.get_context("spawn")
+
+
+class WorkerDiedError(Exception):
+    """A process ended without a result."""
+
+
+class Processes(ThreadPoolExecutor):
+    """Runs functions in fresh processes, so many at a time. Leaving it by an exception ends them at once.
+
+    Arguments:
+        workers: How many at a time.
+    """
+
+    def __init__(self, workers: int):
+        super().__init__(workers, thread_name_prefix="lintra-sweep")
+        self._children: set[Any] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function in a process of its own."""
+        return super().submit(self._apart, fn, args, kwargs)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool | None:
+        """Wait for all work, or end it."""
+        if kind is not None:
+            self.shutdown(wait=False, cancel_futures=True)
+            for child in list(self._children):
+                child.kill()
+        self.shutdown(wait=True)
+        return None
+
+    def _apart(self, function: Callable[..., Any], arguments: tuple, options: dict[str, Any]) -> Any:
+        receiver, sender = _spawn.Pipe(duplex=False)
+        child = _spawn.Process(target=_work, args=(sender, function, arguments, options), daemon=True)
+        self._children.add(child)
+        child.start()
+        sender.close()
+        try:
+            worked, result = receiver.recv()
+        except EOFError:
+            child.join()
+            raise WorkerDiedError(f"exit code {child.exitcode}") from None
+        finally:
+            self._children.discard(child)
+        child.join()
+        if not worked:
+            raise result
+        return result
+
+
+def _work(sender: Connection, function: Callable[..., Any], arguments: tuple, options: dict[str, Any]) -> None:
+    """Do the work; end with the process that started this one, and not by an interrupt that is meant for it."""
+    os.environ["NPROC"] = "1"  # threads of XLA, which has none yet
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        message = True, function(*arguments, **options)
+    except Exception as error:
+        message = False, error
+    sender.send(message)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
