@@ -244,6 +244,13 @@ def test_what_is_known_is_never_made_worse_and_pools_are_shared():
     for variant in ("gd++", "diag", "full"):
         task = replace(TASK, variant=variant, layers=1)
         shallower = train(task, SMALL, shelf=shelf, num_sequences=1000).model
+        if variant == "full":
+            with pytest.raises(ValueError, match="none of a smaller family"):
+                train(replace(task, layers=2), SMALL, known={"shallower": shallower})
+            with pytest.raises(
+                ValueError, match=r"`known` has as 'diag' a model with .* = \('full', 1, 1, 3, 6\)"
+            ):
+                train(replace(task, layers=2), SMALL, known={"diag": shallower})
         count = len(shelf)
         models = {"shallower": shallower} | {name: model for name, model in known.items() if variant != "gd++"}
         trained = train(replace(task, layers=2), SMALL, known=models, shelf=shelf, num_sequences=50_000)
@@ -272,7 +279,7 @@ def test_clipping_can_be_left_out():
 
 
 def test_known_models_and_a_folder_do_not_go_together(tmp_path):
-    known = {"shallower": Diagonal([[[0.0, 0.0]]], [[[0.0, 0.0]]], 6, 3)}
+    known = {"gd++": FAMILIES["gd++"].random(2, dim=3, context=6, key=KEY)}
     with pytest.raises(ValueError, match="leave out `known` or `folder`"):
         train(TASK, SMALL, known=known, folder=tmp_path)
 

@@ -1,5 +1,6 @@
 """What the figures and the report are made from: each thing is measured once, on fresh sequences."""
 
+import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from lintra.losses import Estimate
 from lintra.models import AbstractModel
 from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
-from lintra.zoo import Zoo
+from lintra.zoo import UnknownModelError, Zoo
 
 BASELINES = ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
 SEEDS = 5
@@ -71,11 +72,12 @@ class Measurements:
 
     def _profile(self, noise: str) -> list[Row]:
         """Losses of all models and baselines of a noise prior at noise levels from 0 to beyond its largest."""
-        problem, key = NoisyRegression(noise=noise), self._fold("profile", noise)
+        problem = NoisyRegression(noise=noise)
+        tuning_key, key = jax.random.split(self._fold("profile", noise))
         predictors: dict[str, Any] = {
             f"{variant}/{depth}": model for (variant, depth), model in self.models(noise).items()
         }
-        predictors |= {f"{name}/": baseline(name, problem, key=key) for name in BASELINES}
+        predictors |= {f"{name}/": baseline(name, problem, key=tuning_key) for name in BASELINES}
         levels = noise_levels(noise)
         track = self._show(f"profile, {noise}")
         rows = []
@@ -109,6 +111,8 @@ class Measurements:
             for depth in depths
             for seed, model in self.seeds(variant, depth).items()
         }
+        if not models:
+            raise UnknownModelError(f"There are no models of several seeds at {SEEDED} in the zoo.")
         problem, key = NoisyRegression(noise=noise), self._fold("layers", SEEDED)
         measured = evaluate_layers(models, problem, num_sequences=sequences, key=key)
         rows = []
@@ -120,7 +124,7 @@ class Measurements:
 
     def _fold(self, *words: str) -> jax.Array:
         """A key for each thing that is measured."""
-        return jax.random.fold_in(self._key, int.from_bytes(" ".join(words).encode()[-4:], "big"))
+        return jax.random.fold_in(self._key, zlib.crc32(" ".join(("measurements", *words)).encode()))
 
     def _show(self, description: str) -> Track | None:
         return None if self._track is None else self._track(description)

@@ -1,5 +1,6 @@
 """From a store of trained cells to a zoo: the best seed of every cell, all seeds where figures need them."""
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,9 @@ def publish(
     there = [cell for cell in cells if cell not in missing]
     entries: dict[str, Entry] = {}
     problems = {(cell.task.noise, cell.task.dim, cell.task.context) for cell in there}
-    for number, place in enumerate(sorted(problems)):
+    for place in sorted(problems):
         own = [cell for cell in there if (cell.task.noise, cell.task.dim, cell.task.context) == place]
-        key = jax.random.fold_in(jax.random.key(seed), number)
+        key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(f"publish {place}".encode()))
         shown = None if track is None else track(f"measuring {place[0]}")
         entries |= _entries(own, store, num_sequences, key, shown)
     zoo.write(path, entries)

@@ -43,8 +43,9 @@ class Row:
         bayes_floor: The Bayes predictor's adjusted loss on the same sequences.
         protocol: Median, 5 % and 95 % quantile of the paper's protocol repeated.
         verdict: `below`, `level` or `above` the paper; `floor` where the paper's figure lies below what is
-            possible for GD++, and ours is level with the floor.
+            possible for GD++.
         tail: What the mean hides.
+        floor: The least that is possible for GD++, at any depth.
     """
 
     method: str
@@ -57,6 +58,7 @@ class Row:
     protocol: tuple[float, float, float]
     verdict: str
     tail: Tail
+    floor: float
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _row(method: str, layers: int | None, measured: Comparison, problem: NoisyRe
     estimate = measured.adjusted(name)
     protocol = _protocol(measured, name)
     printed = paper.table1().get((method, layers, noise))
+    floor = float(closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem))
     return Row(
         method,
         layers,
@@ -129,8 +132,9 @@ def _row(method: str, layers: int | None, measured: Comparison, problem: NoisyRe
         None if printed is None else printed.value,
         measured.adjusted("bayes").mean,
         protocol,
-        "" if printed is None else _verdict(method, protocol, printed, problem),
+        "" if printed is None else _verdict(method, protocol, printed, floor),
         measured.tail(name),
+        floor,
     )
 
 
@@ -144,17 +148,13 @@ def _protocol(measured: Comparison, name: str) -> tuple[float, float, float]:
     return middle, middle - spread, middle + spread
 
 
-def _verdict(
-    method: str, protocol: tuple[float, float, float], printed: paper.Printed, problem: NoisyRegression
-) -> str:
+def _verdict(method: str, protocol: tuple[float, float, float], printed: paper.Printed, floor: float) -> str:
     _, low, high = protocol
+    if method == "gd++" and printed.value + printed.rounding < floor:
+        return "floor"
     if high < printed.value - printed.rounding:
         return "below"
-    if low <= printed.value + printed.rounding:
-        return "level"
-    floor = closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem)
-    impossible = method == "gd++" and printed.value + printed.rounding < floor
-    return "floor" if impossible and low <= floor else "above"
+    return "level" if low <= printed.value + printed.rounding else "above"
 
 
 def _orderings(models: Models, measured: Comparison, problem: NoisyRegression) -> list[Ordering]:

@@ -1,11 +1,4 @@
-"""Published weights by name, each with a card that says what it is, how it was made and how good it is.
-
->>> from lintra import zoo
->>> zoo.load("full-7-uniform(0,5)").matrices()[0].shape
-(7, 1, 11, 11)
->>> zoo.card("full-7-uniform(0,5)")["adjusted_loss"] < 0.042
-True
-"""
+"""Published weights by name, each with a card that says what it is, how it was made and how good it is."""
 
 import difflib
 import json
@@ -80,6 +73,11 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
 def published() -> Zoo:
     """The zoo that comes with lintra."""
     with resources.as_file(resources.files("lintra").joinpath("data/zoo.safetensors")) as path:
+        if not path.exists():
+            raise ValueError(
+                "This version of lintra comes without published weights. Train and publish your own with "
+                "`lintra sweep` and `lintra publish`, and say where they are with `--zoo`."
+            )
         return Zoo(path)
 
 

@@ -13,7 +13,8 @@ def compute(measurements: Measurements) -> list[Row]:
     """Every entry of P and Q as printed, in the gauge in which both have the same size in every layer."""
     rows = []
     for layer, (P, Q) in enumerate(zip(*measurements.zoo.load(MODEL).matrices(), strict=True), 1):
-        scale = np.sqrt(np.linalg.norm(P) / np.linalg.norm(Q))
+        sizes = np.linalg.norm(P), np.linalg.norm(Q)
+        scale = np.sqrt(sizes[0] / sizes[1]) if all(sizes) else 1.0
         for name, matrix in (("Q", Q[0] * scale), ("P", P[0] / scale)):
             rows += [
                 {"layer": layer, "matrix": name, "row": row, "column": column, "value": value}
@@ -31,7 +32,7 @@ def draw(rows: list[Row]) -> Figure:
         for layer, axes in enumerate(line, 1):
             values = [row["value"] for row in rows if (row["layer"], row["matrix"]) == (layer, name)]
             matrix = np.asarray(values).reshape(round(len(values) ** 0.5), -1)
-            most = np.abs(matrix).max()
+            most = np.abs(matrix).max() or 1.0
             image = axes.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most)
             axes.set_title(f"{name}, layer {layer}")
             axes.grid(False)

@@ -30,12 +30,12 @@ class Verdict:
     Attributes:
         statement: In the paper's sense.
         measured: In numbers.
-        holds: Whether it does.
+        holds: Whether it does; nothing where it was not measured.
     """
 
     statement: str
     measured: str
-    holds: bool
+    holds: bool | None
 
 
 def four_layers_beat_adarr(evidence: Evidence) -> Verdict:
@@ -186,7 +186,7 @@ def iterative_adarr_needs_many_steps(evidence: Evidence) -> Verdict:
     return Verdict(
         "Iterative AdaRR needs about 100 steps.",
         f"Steps to within 5 % of AdaRR: {', '.join(parts)}.",
-        max(counts) >= 50,
+        50 <= max(counts) <= 200,
     )
 
 
@@ -211,7 +211,7 @@ def judge(claim: Callable[[Evidence], Verdict], evidence: Evidence) -> Verdict:
         return claim(evidence)
     except KeyError as error:
         statement = (claim.__doc__ or "").partition("\n")[0]
-        return Verdict(statement, f"Not measured, since {error.args[0]} is missing.", holds=False)
+        return Verdict(statement, f"Not measured, since {error.args[0]} is missing.", holds=None)
 
 
 def _losses(evidence: Evidence, noise: str) -> dict[tuple[str, int | None], float]:

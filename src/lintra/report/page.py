@@ -81,8 +81,9 @@ def _table(columns: Sequence[Column]) -> str:
     heads = "".join(f"<th scope=col>{html.escape(column.noise)}</th>" for column in columns)
     by_place = [{(row.method, row.layers): row for row in column.rows} for column in columns]
     best = [min((r.adjusted_loss for r in column.rows if r.layers), default=math.nan) for column in columns]
-    lines, depth = [], None
-    for method, layers in dict.fromkeys(place for rows in by_place for place in rows):
+    lines, depth, order = [], 0, list(_LABELS)
+    places = dict.fromkeys(place for rows in by_place for place in rows)
+    for method, layers in sorted(places, key=lambda place: (place[1] or math.inf, order.index(place[0]))):
         if layers != depth:
             depth = layers
             title = "Baselines" if layers is None else f"{layers} layer{'s' * (layers > 1)}"
@@ -136,11 +137,9 @@ def _exceptions(columns: Sequence[Column]) -> str:
         for row in column.rows:
             if row.verdict in ("above", "floor") and row.paper is not None:
                 median, low, high = row.protocol
-                why = (
-                    "the paper's figure is below the floor of GD++"
-                    if row.verdict == "floor"
-                    else "above the paper"
-                )
+                why = "above the paper"
+                if row.verdict == "floor":
+                    why = f"the paper's figure is below the floor of GD++, {row.floor:.4f}"
                 lines.append(
                     f"{_LABELS[row.method]}, {row.layers or 'no'} layers, {column.noise}: {median:.3g} "
                     f"({low:.3g} to {high:.3g}) against {row.paper:.3g}; {why}"
@@ -156,9 +155,11 @@ def _exceptions(columns: Sequence[Column]) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    word = "holds" if verdict.holds else "does not hold"
+    kind, word = {True: ("yes", "holds"), False: ("no", "does not hold"), None: ("", "not measured")}[
+        verdict.holds
+    ]
     return (
-        f'<li class="{"yes" if verdict.holds else "no"}"><strong>{html.escape(verdict.statement)}</strong> '
+        f'<li class="{kind}"><strong>{html.escape(verdict.statement)}</strong> '
         f"<em>{word}</em><br>{html.escape(verdict.measured)}</li>"
     )
 

@@ -64,6 +64,7 @@ class AbstractGrowth(AbstractStage):
         numbers = jnp.zeros((0, *shape[1:]))
         if "shallower" in models:
             numbers = self.numbers(models["shallower"])
+            numbers = numbers[np.asarray(numbers).any(axis=(1, 2))]  # layers of zeros would stay so
         return {
             "depth": jnp.asarray(len(numbers), int),
             "numbers": jnp.zeros(shape).at[: len(numbers)].set(numbers),

@@ -68,7 +68,7 @@ def train(
     checks.whole_number("seed", seed, minimum=0)
     checks.require_64_bits()
     training_key, judging_key = jax.random.split(jax.random.key(seed))
-    known = dict(known or {})
+    known = _checked(known or {}, task)
     stages = recipe.stages(task, training_key, tuple(known))
     run = None
     if folder is not None and known:
@@ -86,6 +86,23 @@ def train(
     finally:
         if run is not None:
             run.close()
+
+
+def _checked(known: Mapping[str, AbstractModel], task: Task) -> Models:
+    """See that known models are what their names say."""
+    for name, model in known.items():
+        checks.one_of("known", name, ("shallower", "gd++", "diag"))
+        family, layers = (task.variant, task.layers - 1) if name == "shallower" else (name, task.layers)
+        expected = family, layers, task.heads, task.dim, task.context
+        found = model.family, model.num_layers, model.num_heads, model.dim, model.context
+        if found != expected:
+            raise ValueError(
+                f"`known` has as {name!r} a model with family, layers, heads, dim, context = {found}, "
+                f"where {expected} is needed."
+            )
+    if "shallower" in known and task.variant != "gd++" and not {"gd++", "diag"} & set(known):
+        raise ValueError("`known` has a shallower model but none of a smaller family: give `gd++` or `diag` too.")
+    return dict(known)
 
 
 def follow(
