@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lintra import table1
+from lintra import paper, table1
 from lintra.baselines import baseline
 from lintra.evaluation import Track, evaluate_layers, profile
 from lintra.losses import Estimate
@@ -17,7 +17,6 @@ from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
 from lintra.zoo import UnknownModelError, Zoo
 
-BASELINES = ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
 SEEDS = 5
 SEEDED = "uniform(0,5)"
 
@@ -52,7 +51,7 @@ class Measurements:
 
     def models(self, noise: str, layers: range = range(1, 8)) -> dict[tuple[str, int], AbstractModel]:
         """The best models of one noise prior that are there, by family and number of layers."""
-        names = {(variant, depth): f"{variant}-{depth}-{noise}" for variant in table1.VARIANTS for depth in layers}
+        names = {(variant, depth): f"{variant}-{depth}-{noise}" for variant in paper.VARIANTS for depth in layers}
         return {place: self.zoo.load(name) for place, name in names.items() if name in self.zoo.cards}
 
     def _column(self, noise: str) -> table1.Column:
@@ -77,7 +76,7 @@ class Measurements:
         predictors: dict[str, Any] = {
             f"{variant}/{depth}": model for (variant, depth), model in self.models(noise).items()
         }
-        predictors |= {f"{name}/": baseline(name, problem, key=tuning_key) for name in BASELINES}
+        predictors |= {f"{name}/": baseline(name, problem, key=tuning_key) for name in table1.BASELINES}
         levels = noise_levels(noise)
         track = self._show(f"profile, {noise}")
         rows = []
@@ -107,7 +106,7 @@ class Measurements:
         """Loss after every layer of every seed's models, on the given prior."""
         models = {
             f"{variant}/{depth}/{seed}": model
-            for variant in table1.VARIANTS
+            for variant in paper.VARIANTS
             for depth in depths
             for seed, model in self.seeds(variant, depth).items()
         }

@@ -5,8 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-NOISES = (*(f"uniform(0,{top})" for top in range(8)), "choice(1,3)", "choice(1,3,5)")
+UNIFORM = tuple(f"uniform(0,{top})" for top in range(8))
+CATEGORICAL = ("choice(1,3)", "choice(1,3,5)")
+NOISES = UNIFORM + CATEGORICAL
 """The noise priors of Table 1, column by column."""
+
+VARIANTS = ("gd++", "diag", "full")
+"""The families, each after those that it contains."""
 
 
 @dataclass(frozen=True)

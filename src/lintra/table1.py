@@ -5,10 +5,9 @@ protocol repeated: a cell is *level* with the paper where the 5–95 % range of 
 printed figure may stand for, *below* where it ends before, and *above* where it begins after.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import jax
 from jaxtyping import Array, Key
@@ -23,7 +22,6 @@ from lintra.problem import NoisyRegression
 _ENOUGH = 5  # repetitions, to speak of quantiles
 
 BASELINES = ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
-VARIANTS = ("gd++", "diag", "full")
 
 Models = Mapping[tuple[str, int], AbstractModel]
 """Models of one noise prior by family and number of layers."""
@@ -161,9 +159,9 @@ def _orderings(models: Models, measured: Comparison, problem: NoisyRegression) -
     """Larger families against smaller ones, and deeper models against shallower ones."""
     pairs = []
     for variant, layers in models:
-        smaller = VARIANTS.index(variant) - 1
+        smaller = paper.VARIANTS.index(variant) - 1
         pairs.append(((variant, layers), (variant, layers - 1)))
-        pairs.append(((variant, layers), (VARIANTS[smaller], layers) if smaller >= 0 else None))
+        pairs.append(((variant, layers), (paper.VARIANTS[smaller], layers) if smaller >= 0 else None))
     return [
         Ordering(larger, other, str(problem.noise), measured.difference(_name(*larger), _name(*other)))
         for larger, other in pairs
@@ -171,26 +169,14 @@ def _orderings(models: Models, measured: Comparison, problem: NoisyRegression) -
     ]
 
 
-def to_csv(rows: Iterable[Row]) -> str:
-    """The table as CSV: method, layers, noise, adjusted_loss, standard_error, paper, bayes_floor."""
+def figures(row: Row) -> dict[str, Any]:
+    """What `table1.csv` has of a row."""
     columns = ("method", "layers", "noise", "adjusted_loss", "standard_error", "paper", "bayes_floor")
-    return _csv(columns, ({name: asdict(row)[name] for name in columns} for row in rows))
+    return {name: getattr(row, name) for name in columns}
 
 
-def details_to_csv(rows: Iterable[Row]) -> str:
-    """How the cells compare with the paper: the protocol repeated, the verdict, and the tail."""
-    lines = [
-        {"method": row.method, "layers": row.layers, "noise": row.noise, "verdict": row.verdict}
-        | dict(zip(("protocol_median", "protocol_5", "protocol_95"), row.protocol, strict=True))
-        | asdict(row.tail)
-        for row in rows
-    ]
-    return _csv(tuple(lines[0]), lines)
-
-
-def _csv(columns: tuple[str, ...], lines: Iterable[dict]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return text.getvalue()
+def details(row: Row) -> dict[str, Any]:
+    """How a row compares with the paper: the protocol repeated, the verdict, and the tail."""
+    place = {"method": row.method, "layers": row.layers, "noise": row.noise, "verdict": row.verdict}
+    protocol = dict(zip(("protocol_median", "protocol_5", "protocol_95"), row.protocol, strict=True))
+    return place | protocol | asdict(row.tail)

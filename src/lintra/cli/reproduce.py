@@ -69,7 +69,7 @@ def figure(
     keep_compiled_programs()
     measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
     for name in number:
-        for path in figures.make(name, measurements, out):
+        for path in figures.make(name, measurements, out)[1]:
             terminal.say(str(path))
 
 

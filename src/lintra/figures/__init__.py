@@ -5,7 +5,7 @@ from types import ModuleType
 
 from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7
 from lintra.figures.style import save, styled
-from lintra.measurements import Measurements
+from lintra.measurements import Measurements, Row
 
 FIGURES: dict[str, ModuleType] = {
     "1": figure1,
@@ -18,9 +18,9 @@ FIGURES: dict[str, ModuleType] = {
 }
 
 
-def make(number: str, measurements: Measurements, folder: Path) -> list[Path]:
-    """Compute and draw a figure, and write its numbers and pictures."""
+def make(number: str, measurements: Measurements, folder: Path) -> tuple[list[Row], list[Path]]:
+    """Compute and draw a figure, write its numbers and pictures, and return the rows and where the files are."""
     module = FIGURES[number]
     rows = module.compute(measurements)
     with styled():
-        return save(module.draw(rows), rows, folder, f"figure{number}")
+        return rows, save(module.draw(rows), rows, folder, f"figure{number}")

@@ -5,9 +5,10 @@ from matplotlib.figure import Figure
 from lintra.figures.panels import against_depth
 from lintra.figures.style import LOOKS, legend
 from lintra.measurements import Measurements, Row
+from lintra.paper import UNIFORM
 
 CAPTION = "Adjusted loss against the number of layers, for noise levels uniform up to σ_max."
-NOISES = tuple(f"uniform(0,{top})" for top in range(8))
+NOISES = UNIFORM
 
 
 def compute(measurements: Measurements) -> list[Row]:

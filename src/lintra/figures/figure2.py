@@ -5,12 +5,13 @@ from matplotlib.figure import Figure
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
 from lintra.measurements import Measurements, Row
+from lintra.paper import UNIFORM
 
 CAPTION = (
     "Adjusted loss at each noise level. Top two rows: models with 7 layers trained on σ up to σ_max (shaded). "
     "Bottom row: σ_max = 5, from 2 to 7 layers."
 )
-NOISES = tuple(f"uniform(0,{top})" for top in range(8))
+NOISES = UNIFORM
 DEPTHS = range(2, 8)
 _TOPS = dict(zip(NOISES, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), strict=True))  # as in the paper
 

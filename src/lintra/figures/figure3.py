@@ -5,12 +5,13 @@ from matplotlib.figure import Figure
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
 from lintra.measurements import Measurements, Row
+from lintra.paper import CATEGORICAL
 
 CAPTION = (
     "Noise levels drawn from {1, 3} and from {1, 3, 5} (shaded). Top: loss against depth, and at each noise level "
     "with 7 layers. Bottom: at each noise level, from 2 to 7 layers."
 )
-NOISES = ("choice(1,3)", "choice(1,3,5)")
+NOISES = CATEGORICAL
 DEPTHS = range(2, 8)
 _TOP = 0.25
 

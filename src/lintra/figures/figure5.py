@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from lintra.figures.style import LOOKS
 from lintra.measurements import SEEDED, Measurements, Row
-from lintra.table1 import VARIANTS
+from lintra.paper import VARIANTS
 
 CAPTION = (
     "Adjusted loss after each layer of models with 1 to 7 layers trained at uniform(0,5); error bars are standard "

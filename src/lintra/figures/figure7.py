@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from lintra.figures.figure5 import colours_of_depth
 from lintra.figures.style import LOOKS, shade
 from lintra.measurements import SEEDED, Measurements, Row
-from lintra.table1 import VARIANTS
+from lintra.paper import VARIANTS
 
 CAPTION = (
     "Adjusted loss at each noise level after each layer of models trained at uniform(0,5) (shaded); bands are "

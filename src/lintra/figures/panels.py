@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 
 from lintra.figures.style import LOOKS, select, shade
 from lintra.measurements import Row
-from lintra.table1 import VARIANTS
+from lintra.paper import VARIANTS
 
 
 def against_depth(axes: Axes, rows: list[Row], noise: str) -> None:
@@ -28,13 +28,3 @@ def profile(axes: Axes, rows: list[Row], noise: str, layers: int, column: str = 
         depth = layers if method in VARIANTS else None
         stds, losses = select(rows, "std", column, noise=noise, method=method, layers=depth)
         axes.plot(stds, losses, **look.options(marked=False))
-
-
-def limit(axes: Axes, rows: list[Row], noise: str, layers: int, factor: float = 1.3) -> None:
-    """Cut the panel above what the better methods need: the worst of TunedRR and Full inside the prior."""
-    peaks = []
-    for method, depth in (("tuned-ridge", None), ("ada-ridge", None), ("full", layers), ("diag", layers)):
-        (losses,) = select(rows, "adjusted_loss", noise=noise, method=method, layers=depth)
-        peaks += [losses.max()] if len(losses) else []
-    if peaks:
-        axes.set_ylim(0, factor * max(peaks))

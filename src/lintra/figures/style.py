@@ -3,7 +3,6 @@
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers and dashes say the same in grey.
 """
 
-import csv
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from lintra.noise import AbstractDiscrete, parse_noise
 from lintra.storage import write_aside
+from lintra.tabular import to_csv
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -105,17 +105,8 @@ def select(rows: Sequence[dict[str, Any]], *columns: str, **where: Any) -> list[
     return [np.asarray([row[column] for row in kept]) for column in columns]
 
 
-def to_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as CSV."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def save(figure: Figure, rows: Sequence[dict[str, Any]], folder: Path, name: str) -> list[Path]:
-    """Write a figure's numbers and its pictures, each aside and renamed."""
+    """Write a figure's numbers and its pictures, each aside and renamed, and return where they are."""
     paths = [folder / f"{name}.csv"]
     write_aside(paths[0], to_csv(rows).encode())
     for kind in FORMATS:

@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lintra import paper, table1
+from lintra import figures, paper, table1
 from lintra._version import __version__
 from lintra.figures import FIGURES
-from lintra.figures.style import save, styled
 from lintra.measurements import Measurements
 from lintra.report.claims import CLAIMS, Evidence, judge
 from lintra.report.page import Picture, page
 from lintra.storage import write_aside
+from lintra.tabular import to_csv
 from lintra.zoo import UnknownModelError
 
 __all__ = ["make"]
@@ -23,23 +23,21 @@ def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = 
     begun = time.monotonic()
     columns = [measurements.column(noise) for noise in paper.NOISES]
     rows = [row for column in columns for row in column.rows]
-    write_aside(folder / "table1.csv", table1.to_csv(rows).encode())
-    write_aside(folder / "table1-details.csv", table1.details_to_csv(rows).encode())
+    for name, part in (("table1", table1.figures), ("table1-details", table1.details)):
+        write_aside(folder / f"{name}.csv", to_csv([part(row) for row in rows]).encode())
     say(f"Table 1 is measured ({time.monotonic() - begun:.0f} s)")
     evidence, pictures = Evidence(measurements, {}), []
     for number, module in FIGURES.items():
         try:
-            evidence.figures[number] = module.compute(measurements)
+            evidence.figures[number], _ = figures.make(number, measurements, folder)
         except UnknownModelError as error:
             say(f"Figure {number} cannot be drawn: {error}")
             continue
-        with styled():
-            save(module.draw(evidence.figures[number]), evidence.figures[number], folder, f"figure{number}")
         pictures.append(Picture(f"Figure {number}", module.CAPTION, folder / f"figure{number}.png"))
         say(f"Figure {number} is drawn ({time.monotonic() - begun:.0f} s)")
     verdicts = [judge(claim, evidence) for claim in CLAIMS]
     cards = measurements.zoo.cards
-    wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in table1.VARIANTS for depth in range(1, 8)]
+    wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in paper.VARIANTS for depth in range(1, 8)]
     trained = {card["sha256"]: card["seconds"] or 0.0 for card in cards.values()}  # the best seed is there twice
     facts = [
         ("Models", f"{len(trained)}, trained in {sum(trained.values()) / 60:.0f} minutes of one process"),

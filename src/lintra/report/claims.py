@@ -10,9 +10,10 @@ from lintra.baselines import AdaptiveRidge, IterativeRidge
 from lintra.evaluation import evaluate, evaluate_layers
 from lintra.figures.style import select
 from lintra.measurements import Measurements, Row
+from lintra.paper import UNIFORM
 from lintra.problem import NoisyRegression
 
-UNIFORM = tuple(f"uniform(0,{top})" for top in range(1, 8))
+NOISY = UNIFORM[1:]
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def four_layers_beat_adarr(evidence: Evidence) -> Verdict:
 def five_layers_match_tunedrr(evidence: Evidence) -> Verdict:
     """§6: models with 5 or more layers match or exceed TunedRR."""
     behind = []
-    for noise in UNIFORM:
+    for noise in NOISY:
         loss = _losses(evidence, noise)
         behind += [
             f"{variant}-{depth} at {noise} ({loss[variant, depth]:.4f} against {loss['tuned-ridge', None]:.4f})"
@@ -74,7 +75,7 @@ def five_layers_match_tunedrr(evidence: Evidence) -> Verdict:
 def gdpp_approaches_constrr(evidence: Evidence) -> Verdict:
     """§6: GD++ closely approaches ConstRR."""
     gaps = []
-    for noise in UNIFORM:
+    for noise in NOISY:
         loss = _losses(evidence, noise)
         gaps.append(loss["gd++", 7] / loss["const-ridge", None] - 1)
     listed = ", ".join(f"{gap:.2%}" for gap in gaps)

@@ -9,18 +9,11 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from lintra.figures.style import LOOKS
 from lintra.report.claims import Verdict
 from lintra.table1 import Column, Row
 
-_LABELS = {
-    "gd++": "GD++",
-    "diag": "Diag",
-    "full": "Full",
-    "const-ridge": "ConstRR",
-    "ada-ridge": "AdaRR",
-    "tuned-ridge": "TunedRR",
-    "bayes": "Bayes floor",
-}
+_LABELS = {method: look.label for method, look in LOOKS.items()}
 _MARKS = {"below": "▼", "level": "●", "above": "▲", "floor": "◆", "": ""}
 
 

@@ -14,9 +14,6 @@ from lintra._version import __version__
 from lintra.training import Task
 from lintra.training.fast import Fast
 
-VARIANTS = ("gd++", "diag", "full")
-"""The families, each after those that it contains."""
-
 _COSTS = {"gd++": (1.0, 0.2), "diag": (2.0, 1.5), "full": (12.0, 5.0)}  # seconds, and seconds a layer, about
 
 
@@ -118,7 +115,7 @@ def chain(
     heads: int = 1,
     dim: int = 10,
     context: int = 20,
-    variants: tuple[str, ...] = VARIANTS,
+    variants: tuple[str, ...] = paper.VARIANTS,
     recipe: Fast | None = None,
 ) -> Chain:
     """All depths of some families at one noise prior; seeds other than the first leave GD++ to the first."""
