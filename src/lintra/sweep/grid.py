@@ -132,7 +132,7 @@ def shard(chains: list[Chain], number: int, count: int) -> list[Chain]:
     """The chains of one shard of several, so that all have about as much to do.
 
     >>> [len(shard(table1(), number, 4)) for number in (1, 2, 3, 4)]
-    [4, 4, 3, 3]
+    [3, 3, 4, 4]
     """
     if not 1 <= number <= count:
         raise ValueError(f"`shard` must be from 1/N to N/N, got {number}/{count}.")
