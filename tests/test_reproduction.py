@@ -102,7 +102,8 @@ def test_cells_are_judged_by_the_protocol_repeated(method, protocol, verdict):
 
 
 def test_noise_levels_go_one_beyond_the_prior():
-    assert noise_levels("choice(1,3)")[-1] == 4.0
+    assert noise_levels("choice(1,3)")[-1] == 6.0
+    assert noise_levels("uniform(0,7)")[-1] == 8.0
     assert noise_levels("uniform(0,0)")[-1] == 1.0
 
 

@@ -13,7 +13,7 @@ from lintra.baselines import baseline
 from lintra.evaluation import Track, evaluate_layers, profile
 from lintra.losses import Estimate
 from lintra.models import AbstractModel
-from lintra.noise import parse_noise
+from lintra.noise import AbstractDiscrete, parse_noise
 from lintra.problem import NoisyRegression
 from lintra.zoo import UnknownModelError, Zoo
 
@@ -40,7 +40,7 @@ class Measurements:
         zoo: Zoo,
         *,
         sequences: int = 1_000_000,
-        profile_sequences: int = 40_960,
+        profile_sequences: int = 16_384,
         seed: int = 0,
         track: Callable[[str], Track] | None = None,
     ):
@@ -69,12 +69,12 @@ class Measurements:
         names = ("noise", "method", "layers", "adjusted_loss", "standard_error")
         return [{name: getattr(row, name) for name in names} for row in self.column(noise).rows]
 
-    def _profile(self, noise: str) -> list[Row]:
-        """Losses of all models and baselines of a noise prior at noise levels from 0 to beyond its largest."""
+    def _profile(self, noise: str, layers: range = range(7, 8)) -> list[Row]:
+        """Losses of models and baselines of a noise prior at noise levels from 0 to beyond its largest."""
         problem = NoisyRegression(noise=noise)
         tuning_key, key = jax.random.split(self._fold("profile", noise))
         predictors: dict[str, Any] = {
-            f"{variant}/{depth}": model for (variant, depth), model in self.models(noise).items()
+            f"{variant}/{depth}": model for (variant, depth), model in self.models(noise, layers).items()
         }
         predictors |= {f"{name}/": baseline(name, problem, key=tuning_key) for name in table1.BASELINES}
         levels = noise_levels(noise)
@@ -86,9 +86,9 @@ class Measurements:
             strict=True,
         ):
             for name in predictors:
-                method, _, layers = name.partition("/")
+                method, _, depth = name.partition("/")
                 rows.append(
-                    {"noise": noise, "method": method, "layers": int(layers) if layers else None, "std": std}
+                    {"noise": noise, "method": method, "layers": int(depth) if depth else None, "std": std}
                     | _cells(measured.adjusted(name))
                     | {"unadjusted_loss": measured.unadjusted[name].mean}
                 )
@@ -130,13 +130,14 @@ class Measurements:
 
 
 def noise_levels(noise: str, count: int = 25) -> list[float]:
-    """From 0 to one more than the largest noise level of a prior.
+    """From 0 to one more than the largest noise level of a prior, and to 6 where it is a set.
 
-    >>> noise_levels("uniform(0,5)")[::8]
-    [0.0, 2.0, 4.0, 6.0]
+    >>> noise_levels("uniform(0,5)")[::8], noise_levels("choice(1,3)")[-1]
+    ([0.0, 2.0, 4.0, 6.0], 6.0)
     """
-    top = float(parse_noise(noise).quadrature()[0].max())
-    return [float(level) for level in np.linspace(0.0, round(top) + 1, count)]
+    prior = parse_noise(noise)
+    top = 6 if isinstance(prior, AbstractDiscrete) else round(float(prior.quadrature()[0].max())) + 1
+    return [float(level) for level in np.linspace(0.0, top, count)]
 
 
 def _cells(estimate: Estimate) -> Row:

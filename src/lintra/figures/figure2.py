@@ -18,12 +18,8 @@ _TOPS = dict(zip(NOISES, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), str
 
 def compute(measurements: Measurements) -> list[Row]:
     """Profiles of 7 layers for every prior, and of all depths for σ_max = 5."""
-    return [
-        row
-        for noise in NOISES
-        for row in measurements.profile(noise)
-        if row["layers"] in (None, 7) or (noise == "uniform(0,5)" and row["layers"] in DEPTHS)
-    ]
+    deep = [row for noise in NOISES if noise != "uniform(0,5)" for row in measurements.profile(noise)]
+    return deep + measurements.profile("uniform(0,5)", DEPTHS)
 
 
 def draw(rows: list[Row]) -> Figure:

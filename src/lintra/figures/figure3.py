@@ -23,7 +23,7 @@ def compute(measurements: Measurements) -> list[Row]:
         rows += [row | {"std": None} for row in measurements.depth_rows(noise)]
         rows += [
             {name: row[name] for name in ("noise", "method", "layers", "adjusted_loss", "standard_error", "std")}
-            for row in measurements.profile(noise)
+            for row in measurements.profile(noise, DEPTHS)
         ]
     return rows
 
