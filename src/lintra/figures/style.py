@@ -51,7 +51,7 @@ LOOKS = {
     "const-ridge": Look("ConstRR", "#56B4E9", line=(0, (6, 2))),
     "ada-ridge": Look("AdaRR", "#E69F00", line=(0, (3, 2))),
     "tuned-ridge": Look("TunedRR", "#CC79A7", line=(0, (5, 1, 1, 1))),
-    "bayes": Look("Bayes floor", "#000000", line=(0, (1, 1)), width=1.8),
+    "bayes": Look("Bayes", "#000000", line=(0, (1, 1)), width=1.8),
 }
 
 _SETTINGS: dict[Any, Any] = {
