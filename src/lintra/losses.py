@@ -35,6 +35,10 @@ class Estimate:
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
             return cls(float(np.mean(values)), spread / len(values) ** 0.5)
 
+    def as_adjusted_loss(self) -> dict[str, float]:
+        """Under the names that tables have for an adjusted loss."""
+        return {"adjusted_loss": self.mean, "standard_error": self.standard_error}
+
 
 @dataclass(frozen=True)
 class Tail:

@@ -11,7 +11,6 @@ import numpy as np
 from lintra import paper, table1
 from lintra.baselines import baseline
 from lintra.evaluation import Track, evaluate_layers, profile
-from lintra.losses import Estimate
 from lintra.models import AbstractModel
 from lintra.noise import AbstractDiscrete, parse_noise
 from lintra.problem import NoisyRegression
@@ -48,6 +47,7 @@ class Measurements:
         self._key, self._track = jax.random.key(seed), track
         self.column = lru_cache(self._column)
         self.profile = lru_cache(self._profile)
+        self.seeds = lru_cache(self._seeds)
 
     def models(self, noise: str, layers: range = range(1, 8)) -> dict[tuple[str, int], AbstractModel]:
         """The best models of one noise prior that are there, by family and number of layers."""
@@ -89,12 +89,12 @@ class Measurements:
                 method, _, depth = name.partition("/")
                 rows.append(
                     {"noise": noise, "method": method, "layers": int(depth) if depth else None, "std": std}
-                    | _cells(measured.adjusted(name))
+                    | measured.adjusted(name).as_adjusted_loss()
                     | {"unadjusted_loss": measured.unadjusted[name].mean}
                 )
         return rows
 
-    def seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
+    def _seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
         """The models of all seeds at the prior of Figures 5 and 7; GD++, which knows no chance, has one."""
         seeds = range(1 if variant == "gd++" else SEEDS)
         names = {seed: f"{variant}-{layers}-{SEEDED}-seed{seed}" for seed in seeds}
@@ -118,7 +118,7 @@ class Measurements:
         for name in measured.losses:
             variant, depth, seed, after = name.split("/")
             place = {"method": variant, "layers": int(depth), "seed": int(seed), "after": int(after)}
-            rows.append(place | _cells(measured.adjusted(name)))
+            rows.append(place | measured.adjusted(name).as_adjusted_loss())
         return rows
 
     def _fold(self, *words: str) -> jax.Array:
@@ -138,7 +138,3 @@ def noise_levels(noise: str, count: int = 25) -> list[float]:
     prior = parse_noise(noise)
     top = 6 if isinstance(prior, AbstractDiscrete) else round(float(prior.quadrature()[0].max())) + 1
     return [float(level) for level in np.linspace(0.0, top, count)]
-
-
-def _cells(estimate: Estimate) -> Row:
-    return {"adjusted_loss": estimate.mean, "standard_error": estimate.standard_error}

@@ -8,7 +8,7 @@ from jaxtyping import Array, Key
 
 from lintra import paper
 from lintra.evaluation import Track, evaluate, repeat_protocol
-from lintra.losses import Comparison, Estimate
+from lintra.losses import Comparison
 from lintra.predictor import AbstractPredictor
 from lintra.problem import NoisyRegression
 
@@ -39,7 +39,7 @@ def row(
     method: str, layers: int | None, comparison: Comparison, name: str, problem: NoisyRegression, tail: bool
 ) -> Row:
     """One predictor's adjusted loss, and its tail if asked for."""
-    cells = head(method, layers, problem) | estimate_cells(comparison.adjusted(name))
+    cells = head(method, layers, problem) | comparison.adjusted(name).as_adjusted_loss()
     if not math.isfinite(cells["adjusted_loss"]):
         share = float(np.mean(~np.isfinite(comparison.losses[name])))
         cells["note"] = f"overflows on {share:.2g} of the sequences"
@@ -49,11 +49,6 @@ def row(
 def head(method: str, layers: int | None, problem: NoisyRegression) -> Row:
     """What a row is about."""
     return {"method": method, "layers": layers, "noise": str(problem.noise)}
-
-
-def estimate_cells(estimate: Estimate) -> dict[str, float]:
-    """A mean and its standard error."""
-    return {"adjusted_loss": estimate.mean, "standard_error": estimate.standard_error}
 
 
 def refusal(name: str, problem: NoisyRegression, sentence: str) -> Row:

@@ -42,7 +42,7 @@ def baselines(
         predictors, refused = _baselines(method, problem, seeds[0])
         track = terminal.progress(str(problem.noise))
         comparison = evaluate(predictors, problem, num_sequences=sequences, key=seeds[1], track=track)
-        column = [rows_of.head("oracle", None, problem) | rows_of.estimate_cells(Estimate(0.0, 0.0))]
+        column = [rows_of.head("oracle", None, problem) | Estimate(0.0, 0.0).as_adjusted_loss()]
         column += [rows_of.row(name, None, comparison, name, problem, tail) for name in predictors]
         column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
         rows_of.repeat(column, predictors, problem, repetitions, seeds[2], track)

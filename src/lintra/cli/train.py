@@ -99,14 +99,14 @@ def sweep(
     terminal.say(f"{sum(map(len, chains))} cells in {len(chains)} chains; the store is {folder}")
     with executor, terminal.Sweeping(grid) as shown:
         failures = sweeps.run(chains, folder, executor, watch=shown.watch)
-    kept, missing = sweeps.Store(folder), {failure.cell.name: failure.sentence for failure in failures}
-    seconds = kept.seconds()
-    rows = [
-        {"cell": cell.name, "seconds": seconds.get(cell.key), "note": missing.get(cell.name)}
-        for chain in chains
-        for cell in chain
-    ]
+    missing = {failure.cell.name: failure.sentence for failure in failures}
     if json:
+        seconds = sweeps.Store(folder).seconds()
+        rows = [
+            {"cell": cell.name, "seconds": seconds.get(cell.key), "note": missing.get(cell.name)}
+            for chain in chains
+            for cell in chain
+        ]
         terminal.print_rows(rows)
     for name, sentence in missing.items():
         terminal.complain(f"{name} is missing: {sentence}")

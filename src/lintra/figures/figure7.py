@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from lintra.figures.figure5 import colours_of_depth
-from lintra.figures.style import LOOKS, shade
+from lintra.figures.figure5 import colours_of_depth, over_seeds
+from lintra.figures.style import LOOKS, select, shade
 from lintra.measurements import SEEDED, Measurements, Row
 from lintra.paper import VARIANTS
 
@@ -23,12 +23,10 @@ def compute(measurements: Measurements) -> list[Row]:
         measured = measurements.layer_by_layer(f"fixed({level:g})", DEPTHS, 8192)
         for variant in VARIANTS:
             for depth in DEPTHS:
-                for after in range(1, depth + 1):
-                    place = {"method": variant, "layers": depth, "after": after}
-                    losses = [row["adjusted_loss"] for row in measured if place.items() <= row.items()]
-                    if losses:
-                        spread = {"adjusted_loss": float(np.mean(losses)), "std_over_seeds": float(np.std(losses))}
-                        rows.append(place | {"std": level} | spread)
+                place = {"method": variant, "layers": depth}
+                for after, mean, spread in zip(*over_seeds(measured, **place), strict=True):
+                    where = {"after": int(after), "std": level}
+                    rows.append(place | where | {"adjusted_loss": float(mean), "std_over_seeds": float(spread)})
     return rows
 
 
@@ -42,10 +40,7 @@ def draw(rows: list[Row]) -> Figure:
             shade(axes, SEEDED)
             for after in range(1, depth + 1):
                 place = {"method": variant, "layers": depth, "after": after}
-                kept = [row for row in rows if place.items() <= row.items()]
-                stds, means, spreads = (
-                    np.asarray([row[name] for row in kept]) for name in ("std", "adjusted_loss", "std_over_seeds")
-                )
+                stds, means, spreads = select(rows, "std", "adjusted_loss", "std_over_seeds", **place)
                 axes.plot(stds, means, color=colours[after - 1], label=f"After {after} layer{'s' * (after > 1)}")
                 axes.fill_between(
                     stds, means - spreads, means + spreads, color=colours[after - 1], alpha=0.25, lw=0

@@ -223,16 +223,16 @@ def _losses(evidence: Evidence, noise: str) -> dict[tuple[str, int | None], floa
 
 def _profile(evidence: Evidence, noise: str, method: str, layers: int | None) -> list[np.ndarray]:
     """Noise levels and losses at each."""
-    rows = evidence.measurements.profile(noise, range(2, 8))
-    found = select(rows, "std", "adjusted_loss", method=method, layers=layers)
-    if not len(found[0]):
-        raise KeyError((method, layers))
-    return found
+    return _curve(evidence.measurements.profile(noise, range(2, 8)), method=method, layers=layers)
 
 
 def _after(evidence: Evidence, method: str, layers: int, after: int) -> list[np.ndarray]:
     """Noise levels and losses at each, after so many layers."""
-    found = select(evidence.figures["7"], "std", "adjusted_loss", method=method, layers=layers, after=after)
+    return _curve(evidence.figures["7"], method=method, layers=layers, after=after)
+
+
+def _curve(rows: list[Row], *, method: str, layers: int | None, **where: int) -> list[np.ndarray]:
+    found = select(rows, "std", "adjusted_loss", method=method, layers=layers, **where)
     if not len(found[0]):
         raise KeyError((method, layers))
     return found

@@ -39,25 +39,21 @@ def train_chain(chain: Chain, folder: str, given_up: tuple[Failure, ...] = ()) -
     store, shelf = Store(Path(folder)), {}
     failures = {failure.cell: failure.sentence for failure in given_up}
     for place, cell in enumerate(chain):
-        lost = [parent.name for parent in cell.parents().values() if parent in failures]
         if cell in failures or store.holds(cell):
             continue
+        lost = [parent.name for parent in cell.parents().values() if parent in failures]
+        if lost:
+            failures[cell] = f"it starts from {lost[0]}, which failed"
+            continue
         try:
-            if lost:
-                raise ParentFailedError(f"it starts from {lost[0]}, which failed")
             train_cell(cell, store, shelf)
         except OSError as error:
             sentence = f"the store cannot be used: {error}"
             failures |= {other: sentence for other in store.missing(chain[place:]) if other not in failures}
             break
         except Exception as error:
-            told = isinstance(error, ParentFailedError)
-            failures[cell] = str(error) if told else f"{type(error).__name__}: {error}"
+            failures[cell] = f"{type(error).__name__}: {error}"
     return [Failure(cell, sentence) for cell, sentence in failures.items()]
-
-
-class ParentFailedError(Exception):
-    """There is nothing to start from."""
 
 
 def train_cell(cell: Cell, store: Store, shelf: Shelf | None = None) -> None:

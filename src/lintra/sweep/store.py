@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from lintra.models import AbstractModel
-from lintra.storage import load_with_metadata, save
+from lintra.storage import load, read_metadata, save
 from lintra.sweep.grid import Cell
 
 
@@ -62,11 +62,11 @@ class Store:
 
     def load(self, cell: Cell) -> AbstractModel:
         """A trained cell; a file that was cut or altered is refused."""
-        return load_with_metadata(self.path(cell))[0]
+        return load(self.path(cell))
 
     def card(self, cell: Cell) -> dict[str, Any]:
         """What is written down about a trained cell."""
-        return json.loads(load_with_metadata(self.path(cell))[1]["card"])
+        return json.loads(read_metadata(self.path(cell))["card"])
 
     def write(self, cell: Cell, model: AbstractModel, metrics: dict[str, Any], seconds: float) -> None:
         """Keep a trained cell: aside and renamed, then the time in the journal."""

@@ -24,6 +24,7 @@ from lintra.problem import NoisyRegression
 from lintra.statistics import GramStatistics, Truth, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
+LONGER = 1.1  # length of inputs that show what is rare
 BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
 
 Tree = TypeVar("Tree")
@@ -129,12 +130,11 @@ def sample_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective
 def _block_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective: str) -> Lesson:
     data_key, query_key = jax.random.split(key)
     stats, truth = sample_statistics(problem, data_key, (BLOCK,))
-    longer = 1.1
-    scale = jnp.where(jnp.arange(BLOCK) % 2 == 0, 1.0, longer)[:, None, None]
+    scale = jnp.where(jnp.arange(BLOCK) % 2 == 0, 1.0, LONGER)[:, None, None]
     ones = jnp.ones((BLOCK, 1))
     stats = stretched(stats, truth, scale * jnp.eye(problem.dim), ones, ones)
     trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
-    log_ratio = 0.5 * (1 - longer**-2) * trace - problem.context * problem.dim * jnp.log(longer)  # long over plain
+    log_ratio = 0.5 * (1 - LONGER**-2) * trace - problem.context * problem.dim * jnp.log(LONGER)  # long over plain
     root = jnp.exp(0.5 * (jnp.log(2.0) - jnp.logaddexp(0.0, log_ratio)))[:, None, None]
     target = truth.weights if objective != "bayes" else Bayes(problem.noise).weights(stats)
     probe = jnp.broadcast_to(jnp.eye(problem.dim), (BLOCK, problem.dim, problem.dim))

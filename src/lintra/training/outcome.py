@@ -37,8 +37,7 @@ class Trained:
     def figures(self) -> dict[str, Any]:
         """Everything but the model, as plain numbers."""
         return {
-            "adjusted_loss": self.loss.mean,
-            "standard_error": self.loss.standard_error,
+            **self.loss.as_adjusted_loss(),
             "sequences": self.sequences,
             **vars(self.tail),
             "complaint": self.complaint,

@@ -14,11 +14,11 @@ from lintra.models import AbstractModel
 from lintra.objective import half_square
 from lintra.problem import NoisyRegression
 from lintra.statistics import sample_statistics
-from lintra.training.lessons import BLOCK, stretched
+from lintra.training.lessons import BLOCK, LONGER, stretched
 from lintra.training.recipe import as_family, stack
 from lintra.training.stage import AbstractStage, Models, State, token
 
-_SCALES = (1.0, 1.1)  # of the inputs, in turn
+_SCALES = (1.0, LONGER)  # of the inputs, in turn
 _MEMORY = 2**30  # bytes that blocks may take to be kept
 _RARE = 1e-7  # probability of the worst sequences, which do not count
 _WORST = 256  # sequences of which one knows how bad they are
