@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from crashing import Crashing, Deadly
 from lintra import Task
 from lintra.sweep import GRIDS, Cell, Processes, Store, chain, run, shard, train_chain
+from lintra.sweep import store as store_module
 from lintra.training import Fast
 
 SMALL = {"dim": 3, "context": 8, "variants": ("gd++", "diag")}
@@ -94,6 +96,37 @@ def test_a_store_that_cannot_be_written_to_is_said_and_cells_are_named(tmp_path)
     failures = train_chain(cells, str(tmp_path / "store"))
     assert [failure.cell for failure in failures] == list(cells)
     assert "the store cannot be used" in failures[0].sentence
+
+
+def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_completes(tmp_path, monkeypatch):
+    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    Store(tmp_path).prepare()
+
+    real = store_module.save
+
+    def save(model, path, **more):
+        if model.num_layers == 2:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        real(model, path, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "save", save)
+        failures = train_chain(cells, str(tmp_path))
+    assert [failure.cell for failure in failures] == [cells[1]]
+    assert "the store cannot be used: [Errno 30] Read-only file system" in failures[0].sentence
+    assert train_chain(cells, str(tmp_path)) == []
+    assert Store(tmp_path).missing(cells) == []
+
+
+def test_a_second_start_completes_what_crashed(tmp_path):
+    crashing, sound = (chain("fixed(1)", 3, **SMALL, recipe=recipe) for recipe in (Crashing(blocks=4), QUICK))
+    with Processes(1) as executor:
+        failures = run([crashing], tmp_path, executor, watch=lambda *_: None)
+        assert len(failures) == 2
+        kept = {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
+        assert run([sound], tmp_path, executor, watch=lambda *_: None) == []
+    assert len(kept) == 4
+    assert kept.items() <= {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}.items()
 
 
 def test_leaving_processes_by_an_exception_ends_them(tmp_path):

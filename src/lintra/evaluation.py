@@ -8,7 +8,7 @@ Everything that is compared sees the same sequences.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,8 @@ def block_size(dim: int) -> int:
     fitting = 2**23 // (dim + 1) ** 2  # a matrix per sequence takes 64 MiB
     return min(8192, 2 ** max(fitting.bit_length() - 1, 4))
 
+
+Result = TypeVar("Result")
 
 Track = Callable[[Iterable[int], int], Iterable[int]]
 """Shows progress: wraps the block numbers, given how many there are."""
@@ -215,7 +217,7 @@ def _collect(
     losses, protocol = {name: np.empty(total) for name in names}, {}
     moments = dict.fromkeys([*names, "oracle"], Moments())
     worse_counts = dict.fromkeys(names, 0)
-    for index, (adjusted, unadjusted, worse, repeated) in _in_order(block, -(-total // size), key, track):
+    for index, (adjusted, unadjusted, worse, repeated) in in_order(block, -(-total // size), key, track):
         start, kept = index * size, min(size, total - index * size)
         for name in names:
             losses[name][start : start + kept] = adjusted[name][:kept]
@@ -229,12 +231,12 @@ def _collect(
     return Comparison(losses, unadjusted, worse_than_zero, protocol)
 
 
-def _in_order(
-    block: Callable[[Key[Array, ""]], Losses], count: int, key: Key[Array, ""], track: Track | None
-) -> Iterator[tuple[int, Losses]]:
-    """Blocks in order, with the next ones already under way."""
+def in_order(
+    block: Callable[[Key[Array, ""]], Result], count: int, key: Key[Array, ""], track: Track | None
+) -> Iterator[tuple[int, Result]]:
+    """Blocks in order, each from its own key, with the next ones already under way."""
     indices = range(count) if track is None else track(range(count), count)
-    waiting: deque[tuple[int, Losses]] = deque()
+    waiting: deque[tuple[int, Result]] = deque()
     for index in indices:
         waiting.append((index, block(jax.random.fold_in(key, index))))
         if len(waiting) > 2:

@@ -1,7 +1,7 @@
 """What the figures and the report are made from: each thing is measured once, on fresh sequences."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,11 +9,13 @@ import jax
 import numpy as np
 
 from lintra import paper, table1
-from lintra.baselines import baseline
-from lintra.evaluation import Track, evaluate_layers, profile
+from lintra.baselines import Bayes, baseline
+from lintra.evaluation import Track, evaluate, evaluate_layers, profile
+from lintra.excess import excess
 from lintra.models import AbstractModel
 from lintra.noise import AbstractDiscrete, parse_noise
 from lintra.problem import NoisyRegression
+from lintra.training import Task
 from lintra.zoo import UnknownModelError, Zoo
 
 SEEDS = 5
@@ -119,6 +121,33 @@ class Measurements:
             variant, depth, seed, after = name.split("/")
             place = {"method": variant, "layers": int(depth), "seed": int(seed), "after": int(after)}
             rows.append(place | measured.adjusted(name).as_adjusted_loss())
+        return rows
+
+    def floor(self, noise: str, sequences: int) -> Row:
+        """Loss of the Bayes predictor of Figures 5 and 7's prior, on the given prior, as `layer_by_layer`."""
+        problem, key = NoisyRegression(noise=noise), self._fold("layers", SEEDED)
+        bayes = {"bayes": Bayes(parse_noise(SEEDED))}
+        return evaluate(bayes, problem, num_sequences=sequences, key=key).adjusted("bayes").as_adjusted_loss()
+
+    def excess(self, noise: str, tasks: Sequence[Task], baselines: Sequence[str]) -> list[Row]:
+        """Loss above the Bayes floor, on a quarter of the sequences, of baselines and of models that are there."""
+        problem = NoisyRegression(noise=noise)
+        tuning_key, key = jax.random.split(self._fold("excess", noise))
+        there = {task.name: task for task in tasks if task.name in self.zoo.cards}
+        if not there:
+            raise UnknownModelError(f"There are no models at {noise} in the zoo.")
+        predictors: dict[str, Any] = {name: self.zoo.load(name) for name in there}
+        predictors |= {name: baseline(name, problem, key=tuning_key) for name in baselines}
+        settings: dict[str, Any] = {"num_sequences": -(-self.sequences // 4), "key": key}
+        track = self._show(f"loss above the Bayes floor, {noise}")
+        floor = evaluate({"bayes": Bayes(problem.noise)}, problem, **settings).adjusted("bayes").mean
+        rows = []
+        for name, above in excess(predictors, problem, track=track, **settings).items():
+            task = there.get(name)
+            place = {"noise": noise, "method": task.variant if task else name}
+            size = {"heads": task.heads, "layers": task.layers} if task else {"heads": None, "layers": None}
+            figures = {"excess": above.mean, "standard_error": above.standard_error, "bayes_floor": floor}
+            rows.append(place | size | figures)
         return rows
 
     def _fold(self, *words: str) -> jax.Array:

@@ -30,8 +30,8 @@ def publish(
     All models of one problem are measured on the same sequences. The best seed of a cell is the one that was
     best when its training ended, not the one that is best here.
     """
-    cells = [cell for chain in chains for cell in chain]
-    missing = store.missing(cells)
+    cells = list(dict.fromkeys(cell for chain in chains for cell in chain))
+    missing = set(store.missing(cells))
     there = [cell for cell in cells if cell not in missing]
     entries: dict[str, Entry] = {}
     problems = {(cell.task.noise, cell.task.dim, cell.task.context) for cell in there}
@@ -41,7 +41,7 @@ def publish(
         shown = None if track is None else track(f"measuring {place[0]}")
         entries |= _entries(own, store, num_sequences, key, shown)
     zoo.write(path, entries)
-    return [cell.name for cell in missing]
+    return [cell.name for cell in cells if cell in missing]
 
 
 def _entries(

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import jax
@@ -20,6 +21,9 @@ Sequences = Annotated[int, typer.Option(help="Number of fresh sequences.")]
 Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
+
+STORE = Path("sweeps")
+"""Where sweeps keep models, if nothing else is said: one folder for all grids, which have cells in common."""
 
 
 @app.callback()

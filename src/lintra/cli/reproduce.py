@@ -7,7 +7,7 @@ import typer
 
 from lintra import checks, figures, publishing, terminal, zoo
 from lintra import report as reports
-from lintra.cli.base import Json, Seed, app
+from lintra.cli.base import STORE, Json, Seed, app
 from lintra.compiled import keep_compiled_programs
 from lintra.figures import FIGURES
 from lintra.measurements import Measurements
@@ -20,19 +20,23 @@ ColumnSequences = Annotated[int, typer.Option("--sequences", help="Fresh sequenc
 @app.command()
 def publish(
     out: Annotated[Path, typer.Argument(help="The zoo to write, by custom *.safetensors.")],
-    grid: Annotated[str, typer.Option(help=f"What was trained: {', '.join(GRIDS)}.")] = "table1",
-    store: Annotated[Path | None, typer.Option(help="The sweep's store; default: sweeps/ and the grid.")] = None,
+    grid: Annotated[
+        list[str] | None, typer.Option(help="What was trained; may be repeated; default: table1 and figure8.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The sweep's store.")] = STORE,
     sequences: ColumnSequences = 1_000_000,
     seed: Seed = 0,
 ) -> None:
     """Make a zoo from the models of a sweep: measure them on fresh sequences and write weights and cards."""
-    checks.one_of("--grid", grid, tuple(GRIDS))
+    grids = grid or ["table1", "figure8"]
+    for name in grids:
+        checks.one_of("--grid", name, tuple(GRIDS))
     keep_compiled_programs()
-    folder = store or Path("sweeps") / grid
-    if not folder.is_dir():
-        raise ValueError(f"`--store` '{folder}' is not there. Train it first: lintra sweep {grid}")
+    if not store.is_dir():
+        raise ValueError(f"`--store` '{store}' is not there. Train it first: lintra sweep {grids[0]}")
+    chains = [chain for name in grids for chain in GRIDS[name]()]
     missing = publishing.publish(
-        GRIDS[grid](), Store(folder), out, num_sequences=sequences, seed=seed, track=terminal.progress
+        chains, Store(store), out, num_sequences=sequences, seed=seed, track=terminal.progress
     )
     for name in missing:
         terminal.say(f"{name} is not in the store.")

@@ -8,7 +8,7 @@ import typer
 
 from lintra import checks, terminal
 from lintra import sweep as sweeps
-from lintra.cli.base import Context, Dim, Json, app, keys, show
+from lintra.cli.base import STORE, Context, Dim, Json, app, keys, show
 from lintra.compiled import keep_compiled_programs
 from lintra.noise import parse_noise
 from lintra.sweep import GRIDS
@@ -72,9 +72,7 @@ def _cores() -> int:
 @app.command()
 def sweep(
     grid: Annotated[str, typer.Argument(help=f"What to train: {', '.join(GRIDS)}.")],
-    store: Annotated[
-        Path | None, typer.Option(help="Folder for the models; default: sweeps/ and the grid.")
-    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder for the models, the same for all grids.")] = STORE,
     noise: Annotated[list[str] | None, typer.Option(help="Only these noise priors; may be repeated.")] = None,
     layers: Annotated[int | None, typer.Option(help="Only up to so many layers.")] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = _cores(),
@@ -95,7 +93,7 @@ def sweep(
         raise ValueError("`--scheduler` and `--scheduler-file` say the same thing: give one.")
     away = bool(scheduler or scheduler_file)
     executor = sweeps.cluster(scheduler, scheduler_file) if away else sweeps.Processes(workers)
-    folder = (store or Path("sweeps") / grid).absolute()
+    folder = store.absolute()
     terminal.say(f"{sum(map(len, chains))} cells in {len(chains)} chains; the store is {folder}")
     with executor, terminal.Sweeping(grid) as shown:
         failures = sweeps.run(chains, folder, executor, watch=shown.watch)

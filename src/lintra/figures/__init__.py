@@ -1,9 +1,9 @@
-"""The paper's figures, one per file: `compute` measures and gives rows, `draw` makes a picture of rows."""
+"""The paper's figures and one more, each in its file: `compute` gives rows, `draw` makes a picture of rows."""
 
 from pathlib import Path
 from types import ModuleType
 
-from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7
+from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8
 from lintra.figures.style import save, styled
 from lintra.measurements import Measurements, Row
 
@@ -15,6 +15,7 @@ FIGURES: dict[str, ModuleType] = {
     "5": figure5,
     "6": figure6,
     "7": figure7,
+    "8": figure8,
 }
 
 

@@ -27,5 +27,5 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_xlabel("Number of layers")
     for axes in panels[:, 0]:
         axes.set_ylabel("Adj. eval loss")
-    legend(figure, list(LOOKS))
+    legend(figure, LOOKS.values())
     return figure

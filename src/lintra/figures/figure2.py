@@ -41,5 +41,5 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_xlabel("Noise level σ")
     for axes in (*upper[:, 0], lower[0]):
         axes.set_ylabel("Adj. eval loss")
-    legend(figure, list(LOOKS))
+    legend(figure, LOOKS.values())
     return figure

@@ -50,7 +50,7 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_title(f"{depth} layers")
     for axes in lower[-1]:
         axes.set_xlabel("Noise level σ")
-    legend(figure, list(LOOKS))
+    legend(figure, LOOKS.values())
     return figure
 
 

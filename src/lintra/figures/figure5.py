@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from lintra.figures.style import LOOKS
+from lintra.figures.style import LOOKS, select
 from lintra.measurements import SEEDED, Measurements, Row
 from lintra.paper import VARIANTS
 
@@ -17,8 +17,11 @@ _DASHES = ["-", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3
 
 
 def compute(measurements: Measurements) -> list[Row]:
-    """Losses of every seed's models after every layer."""
-    return measurements.layer_by_layer(SEEDED, DEPTHS, measurements.profile_sequences)
+    """Losses of every seed's models after every layer, and the Bayes floor."""
+    sequences = measurements.profile_sequences
+    floor = {"method": "bayes", "layers": None, "seed": None, "after": None}
+    rows = measurements.layer_by_layer(SEEDED, DEPTHS, sequences)
+    return [*rows, floor | measurements.floor(SEEDED, sequences)]
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -34,6 +37,7 @@ def draw(rows: list[Row]) -> Figure:
                 label=f"{depth} layer{'s' * (depth > 1)}",
             )  # fmt: skip
         axes.set(yscale="log", xlabel="Prediction after K layers", title=LOOKS[variant].label, xlim=(0, 8))
+        axes.axhline(select(rows, "adjusted_loss", method="bayes")[0][0], **LOOKS["bayes"].options())
     panels[0].set_ylabel("Adjusted eval loss")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     return figure

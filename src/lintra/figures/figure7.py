@@ -13,6 +13,7 @@ CAPTION = (
     "standard deviations over five seeds."
 )
 DEPTHS = range(3, 9)
+_SEQUENCES = 8192
 LEVELS = tuple(float(level) for level in np.linspace(0, 10, 21))
 
 
@@ -20,7 +21,10 @@ def compute(measurements: Measurements) -> list[Row]:
     """Mean and standard deviation over seeds, at every noise level."""
     rows = []
     for level in LEVELS:
-        measured = measurements.layer_by_layer(f"fixed({level:g})", DEPTHS, 8192)
+        noise = f"fixed({level:g})"
+        measured = measurements.layer_by_layer(noise, DEPTHS, _SEQUENCES)
+        floor = {"method": "bayes", "layers": None, "after": None, "std": level, "std_over_seeds": None}
+        rows.append(floor | {"adjusted_loss": measurements.floor(noise, _SEQUENCES)["adjusted_loss"]})
         for variant in VARIANTS:
             for depth in DEPTHS:
                 place = {"method": variant, "layers": depth}
@@ -35,6 +39,7 @@ def draw(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(9, 12), layout="constrained")
     panels = figure.subplots(len(DEPTHS), len(VARIANTS), sharex=True, sharey=True)
     colours = colours_of_depth(max(DEPTHS))
+    floor = select(rows, "std", "adjusted_loss", method="bayes")
     for line, depth in zip(panels, DEPTHS, strict=True):
         for axes, variant in zip(line, VARIANTS, strict=True):
             shade(axes, SEEDED)
@@ -45,11 +50,12 @@ def draw(rows: list[Row]) -> Figure:
                 axes.fill_between(
                     stds, means - spreads, means + spreads, color=colours[after - 1], alpha=0.25, lw=0
                 )
+            axes.plot(*floor, **LOOKS["bayes"].options(marked=False))
             axes.set(ylim=(0, 1.05), xlim=(0, 10))
         line[0].set_ylabel(f"{depth} layers model\nAdj. eval loss")
     for axes, variant in zip(panels[0], VARIANTS, strict=True):
         axes.set_title(LOOKS[variant].label)
     for axes in panels[-1]:
         axes.set_xlabel("Noise level σ")
-    figure.legend(*panels[-1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*panels[-1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure

@@ -4,7 +4,7 @@ Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers 
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,9 +93,9 @@ def stacked(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
     return list(np.asarray(figure.subfigures(len(heights), 1, height_ratios=heights)).flat)
 
 
-def legend(figure: Figure, methods: Sequence[str]) -> None:
+def legend(figure: Figure, looks: Iterable[Look]) -> None:
     """One legend for all panels, below them."""
-    handles = [mpl.lines.Line2D([], [], **LOOKS[method].options()) for method in methods]  # pyright: ignore[reportAttributeAccessIssue]
+    handles = [mpl.lines.Line2D([], [], **look.options()) for look in looks]  # pyright: ignore[reportAttributeAccessIssue]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from lintra import figures, paper, table1
 from lintra._version import __version__
 from lintra.figures import FIGURES
+from lintra.figures.style import LOOKS
 from lintra.measurements import Measurements
 from lintra.report.claims import CLAIMS, Evidence, judge
 from lintra.report.page import Picture, page
 from lintra.storage import write_aside
 from lintra.tabular import to_csv
-from lintra.zoo import UnknownModelError
+from lintra.zoo import Card, UnknownModelError
 
 __all__ = ["make"]
 
@@ -38,9 +39,8 @@ def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = 
     verdicts = [judge(claim, evidence) for claim in CLAIMS]
     cards = measurements.zoo.cards
     wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in paper.VARIANTS for depth in range(1, 8)]
-    trained = {card["sha256"]: card["seconds"] or 0.0 for card in cards.values()}  # the best seed is there twice
     facts = [
-        ("Models", f"{len(trained)}, trained in {sum(trained.values()) / 60:.0f} minutes of one process"),
+        ("Models", _training(list(cards.values()))),
         ("Sequences", f"{measurements.sequences:,} fresh ones a column, the same for all methods"),
         ("This report", f"took {(time.monotonic() - begun) / 60:.1f} minutes"),
         ("Made by", f"lintra {__version__}, Python {platform.python_version()}, {platform.machine()}"),
@@ -49,3 +49,15 @@ def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = 
     text = page(facts=facts, columns=columns, pictures=pictures, verdicts=verdicts, missing=missing)
     write_aside(folder / "report.html", text.encode())
     return folder / "report.html"
+
+
+def _training(cards: list[Card]) -> str:
+    """How many models there are and how long they took, by family."""
+    seconds = {(card["family"], card["sha256"]): card["seconds"] or 0.0 for card in cards}  # best seeds are twice
+    parts = []
+    for family, look in LOOKS.items():
+        own = [value for (name, _), value in seconds.items() if name == family]
+        if own:
+            parts.append(f"{len(own)} {look.label} in {sum(own) / 60:.0f}")
+    total = sum(seconds.values()) / 60
+    return f"{len(seconds)}, trained in {total:.0f} minutes of one core ({', '.join(parts)} minutes)"

@@ -3,6 +3,7 @@
 import base64
 import html
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -15,6 +16,7 @@ from lintra.table1 import Column, Row
 
 _LABELS = {method: look.label for method, look in LOOKS.items()}
 _MARKS = {"below": "▼", "level": "●", "above": "▲", "floor": "◆", "": ""}
+_GAINS = 12
 
 
 @dataclass(frozen=True)
@@ -55,19 +57,29 @@ def _missing(names: Sequence[str]) -> str:
 
 
 def _summary(columns: Sequence[Column]) -> str:
-    """How many cells are where, and how many orderings hold."""
+    """How many cells are where, how many orderings hold, and where most was gained."""
     rows = [row for column in columns for row in column.rows if row.layers is not None and row.paper is not None]
-    counts = {
-        verdict: sum(row.verdict == verdict for row in rows) for verdict in ("below", "level", "floor", "above")
-    }
+    counts = Counter(row.verdict for row in rows)
     orderings = [ordering for column in columns for ordering in column.orderings]
     held = sum(ordering.holds for ordering in orderings)
+    gains = sorted((row for row in rows if row.verdict == "below" and row.paper), key=_ratio)[:_GAINS]
+    listed = "; ".join(
+        f"{_LABELS[row.method]}-{row.layers} at {row.noise} {number(row.protocol[0])} for {number(row.paper or 0)}"
+        for row in gains
+    )
+    largest = f"<p>The largest gains, by the paper's protocol: {html.escape(listed)}.</p>" if gains else ""
     return (
         f"<p>Of {len(rows)} model cells {counts['below']} are below the paper's figure, {counts['level']} level "
-        f"with it, {counts['above']} above it, and {counts['floor']} level with the floor of GD++ where the paper "
-        f"prints less than is possible. {held} of {len(orderings)} orderings hold (a larger family is not worse "
+        f"with it, {counts['above']} above it, and {counts['floor']} are cells of GD++ for which the paper prints "
+        f"less than is possible. {held} of {len(orderings)} orderings hold (a larger family is not worse "
         "than a smaller one, nor a deeper model than a shallower one, by more than two standard errors).</p>"
+        f"{largest}"
     )
+
+
+def _ratio(row: Row) -> float:
+    """By the paper's protocol, as a share of the paper's figure."""
+    return row.protocol[0] / (row.paper or math.nan)
 
 
 def _table(columns: Sequence[Column]) -> str:
