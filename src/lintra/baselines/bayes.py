@@ -5,7 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from lintra.noise import AbstractDiscrete, AbstractNoise, Uniform, parse_noise
 from lintra.predictor import AbstractContextwise, over_contexts
@@ -37,7 +37,7 @@ class Bayes(AbstractContextwise):
         """The posterior mean of w for one context."""
         spectrum = Spectrum.of(stats)
         noise_var, weights = self._posterior(stats, spectrum)
-        shrinkage = weights @ (1 / (spectrum.values + noise_var[:, None]))
+        shrinkage = jnp.sum(weights / (spectrum.values[:, None] + noise_var), axis=-1)
         return spectrum.back(spectrum.labels * shrinkage)
 
     def posterior_mean_std(self, stats: GramStatistics) -> Float[Array, "*batch"]:
@@ -83,16 +83,17 @@ def log_likelihood(stats: GramStatistics, spectrum: Spectrum, noise_var: Float[A
     Of the n eigenvalues of `X Xᵀ` those of Σ that are not zero count, and the rest are zero.
     """
     seen = spectrum.values > 0
-    total = spectrum.values + noise_var[:, None]
-    log_det = jnp.sum(jnp.where(seen, jnp.log(total), 0), axis=-1)
-    explained = jnp.sum(spectrum.labels**2 / (jnp.where(seen, spectrum.values, 1) * total), axis=-1)
+    total = jnp.where(seen, spectrum.values + noise_var[:, None], 1)
+    energy = jnp.where(seen, spectrum.labels**2 / jnp.where(seen, spectrum.values, 1), 0)
+    seen_part = jnp.sum(jnp.log(total) + energy / total, axis=-1)  # one sum, so that XLA makes one loop of it
     freedom = (stats.count - jnp.sum(seen)).astype(noise_var.dtype)
     unexplained = jnp.where(freedom > 0, spectrum.residual(stats.yy), 0)
-    return -0.5 * (log_det + freedom * jnp.log(noise_var) + explained + unexplained / noise_var)
+    return -0.5 * (seen_part + freedom * jnp.log(noise_var) + unexplained / noise_var)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _GRID = 16  # points of the searching grid
+_FILLED = 6  # points of it on which the posterior must lie; 64 nodes are far more than enough for the rest
 _ROUNDS = 8  # each narrows the interval up to fivefold: enough for n of 10¹⁰
 _NEGLIGIBLE = 30.0  # log-density below the largest at which the posterior is given up
 
@@ -103,14 +104,16 @@ def adaptive_quadrature(
     """Nodes and normalised weights for a density with one hump on [low, high], however narrow."""
     grid = jnp.linspace(0.0, 1.0, _GRID).astype(low.dtype)
 
-    def narrow(_: Int[Array, ""], interval: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = interval
+    def narrow(search: tuple[Array, ...]) -> tuple[Array, ...]:
+        low, high, rounds, _ = search
         points = low + (high - low) * grid
         values = log_density(points)
         kept = values > values.max() - _NEGLIGIBLE
         first, last = jnp.argmax(kept), _GRID - 1 - jnp.argmax(kept[::-1])
-        return points[jnp.maximum(first - 1, 0)], points[jnp.minimum(last + 1, _GRID - 1)]
+        found = (kept.sum() >= _FILLED) | (rounds + 1 >= _ROUNDS)
+        return points[jnp.maximum(first - 1, 0)], points[jnp.minimum(last + 1, _GRID - 1)], rounds + 1, found
 
-    low, high = jax.lax.fori_loop(0, _ROUNDS, narrow, (low, high))
+    search = low, high, jnp.asarray(0), jnp.asarray(False)
+    low, high, _, _ = jax.lax.while_loop(lambda search: ~search[-1], narrow, search)
     nodes = low + (high - low) * (jnp.asarray(_NODES, low.dtype) + 1) / 2
     return nodes, jax.nn.softmax(log_density(nodes) + jnp.log(jnp.asarray(_WEIGHTS, low.dtype)))
