@@ -8,10 +8,16 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: reproduce test test-slow check format bench arm lock clean
+.PHONY: reproduce reproduce-from-scratch test test-slow check format bench arm lock clean
 
-reproduce: $(READY)  ## run the main job
-	$(BIN)/lintra baselines --sequences 200000
+reproduce: $(READY)  ## Table 1, all figures and the report, from the published weights on fresh sequences
+	$(BIN)/lintra report --out report
+
+reproduce-from-scratch: $(READY)  ## the same, with every model trained first; what is in sweeps/ is not trained again
+	$(BIN)/lintra sweep table1 --store sweeps
+	$(BIN)/lintra sweep figure8 --store sweeps
+	$(BIN)/lintra publish sweeps/zoo.safetensors --store sweeps
+	$(BIN)/lintra report --zoo sweeps/zoo.safetensors --out report
 
 test: $(READY)  ## run the tests and the checks
 	$(MAKE) check
