@@ -1,4 +1,4 @@
-"""Figure 7: adjusted loss at each noise level, after each layer of models with 3 to 8 layers."""
+"""Figure 7: adjusted loss at each noise level, after each layer of models with 2 to 8 layers."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +12,7 @@ CAPTION = (
     "Adjusted loss at each noise level after each layer of models trained at uniform(0,5) (shaded); bands are "
     "standard deviations over five seeds."
 )
-DEPTHS = range(3, 9)
+DEPTHS = range(2, 9)
 _SEQUENCES = 8192
 LEVELS = tuple(float(level) for level in np.linspace(0, 10, 21))
 
@@ -36,7 +36,7 @@ def compute(measurements: Measurements) -> list[Row]:
 
 def draw(rows: list[Row]) -> Figure:
     """A row for every depth, a column for every family."""
-    figure = Figure(figsize=(9, 12), layout="constrained")
+    figure = Figure(figsize=(9, 13.5), layout="constrained")
     panels = figure.subplots(len(DEPTHS), len(VARIANTS), sharex=True, sharey=True)
     colours = colours_of_depth(max(DEPTHS))
     floor = select(rows, "std", "adjusted_loss", method="bayes")
