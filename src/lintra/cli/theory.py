@@ -1,0 +1,61 @@
+"""The command that checks the paper's claims."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import checks, terminal, theory
+from lintra.cli.base import Json, app
+from lintra.compiled import keep_compiled_programs
+from lintra.figures import curves
+from lintra.figures.style import save, styled
+
+_COLUMNS = {
+    "claim": "claim",
+    "statement": "statement",
+    "measured": "measured",
+    "relation": "",
+    "predicted": "predicted",
+    "tolerance": "tolerance",
+    "verdict": "verdict",
+}
+
+
+@app.command("theory")
+def theory_command(
+    claim: Annotated[
+        list[str] | None, typer.Argument(help=f"Which: {', '.join(theory.CLAIMS)}; default: all.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the plots of claims that are named.")] = Path("theory"),
+    json: Json = False,
+) -> None:
+    """Check the paper's claims: what was measured, what was predicted, and whether it holds."""
+    for name in claim or ():
+        checks.one_of("claim", name, tuple(theory.CLAIMS))
+    keep_compiled_programs()
+    findings = {}
+    for name in claim or theory.CLAIMS:
+        terminal.say(f"{name}: {theory.statement(name)}")
+        findings |= theory.run([name])
+    found = [check for finding in findings.values() for check in finding.checks]
+    if json:
+        terminal.print_rows([check.row() for check in found])
+    else:
+        terminal.print_table([check.row() | {"verdict": _verdict(check)} for check in found], "Claims", _COLUMNS)
+    for name, finding in findings.items():
+        if claim and finding.plots:
+            with styled():
+                paths = save(curves.draw(finding.plots), curves.rows(finding.plots), out, name)
+            terminal.say(f"Plotted in '{paths[1]}'.")
+    unexpected = sum(not check.expected for check in found)
+    misprints = sum(check.misprint for check in found)
+    terminal.say(f"{len(found) - unexpected} of {len(found)} are as expected; {misprints} of them are misprints.")
+    if unexpected:
+        raise typer.Exit(1)
+
+
+def _verdict(check: theory.Check) -> str:
+    if check.misprint:
+        return "holds, though it should not" if check.holds else "misprint: does not hold"
+    return "holds" if check.holds else "DOES NOT HOLD"
