@@ -189,6 +189,20 @@ def test_a_run_that_cannot_be_saved_says_what_to_change():
         stage.advance(stage.start({}), stage.prepare())
 
 
+def test_a_model_that_is_stuck_where_it_has_gone_gets_back_and_goes_on():
+    stage = replace(QUICK.stages(TASK, KEY)[0], steps=200)
+    material = stage.prepare()
+    state = stage.advance(stage.start({}), material)
+    explode = jax.tree.map(lambda leaf: jnp.full_like(leaf, 1e20), state["models"])
+    lost = state | {"step": jnp.asarray(100), "models": explode, "best": state["best"]}
+    after = stage.advance(lost, material)
+    assert after["rejected"].tolist() == [count + 100 for count in state["rejected"].tolist()]
+    assert not after["ended"]
+    assert eqx.tree_equal(after["models"], state["best"])
+    assert after["rate"].tolist() == [1.0] * len(after["rate"])
+    assert after["returned"].tolist() == [count + 1 for count in state["returned"].tolist()]
+
+
 def test_a_model_that_has_gone_astray_returns_to_its_best():
     stage = replace(QUICK.stages(TASK, KEY)[0], steps=200, learning_rate=0.3, astray=3.0)
     material, state = stage.prepare(), None

@@ -229,11 +229,13 @@ def _judge(stage: Descent, state: State, held_out: HeldOut) -> State:
     best = choose(better, state["models"], state["best"])
     astray = ~(losses <= stage.astray * best_loss)
     calm = _without_momentum(state["optimiser"])
+    stuck = astray & (state["rate"] < _LOST)  # every step was refused where it had gone, which is behind it now
     return state | {
         "best": best,
         "best_loss": best_loss,
         "models": choose(astray, best, state["models"]),
         "optimiser": choose(astray, calm, state["optimiser"]),
+        "rate": jnp.where(stuck, 1.0, state["rate"]),
         "returned": state["returned"] + astray.astype(int),
     }
 
