@@ -190,7 +190,7 @@ def test_a_run_that_cannot_be_saved_says_what_to_change():
 
 
 def test_a_model_that_is_stuck_where_it_has_gone_gets_back_and_goes_on():
-    stage = replace(QUICK.stages(TASK, KEY)[0], steps=200)
+    stage = replace(QUICK.stages(TASK, KEY)[0], steps=200, astray=3.0)
     material = stage.prepare()
     state = stage.advance(stage.start({}), material)
     explode = jax.tree.map(lambda leaf: jnp.full_like(leaf, 1e20), state["models"])

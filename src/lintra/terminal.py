@@ -15,6 +15,7 @@ from rich.table import Table
 from lintra.losses import finite
 
 _errors = Console(stderr=True)
+_LONG = 60  # a cell that may take several lines
 
 
 def progress(description: str) -> Callable[[Iterable[int], int], Iterator[int]]:
@@ -132,7 +133,8 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
     shown = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
     for key, heading in shown.items():
         texts = any(isinstance(row.get(key), str) for row in rows)
-        table.add_column(heading, justify="left" if texts else "right", no_wrap=True)
+        long = any(len(str(row.get(key))) > _LONG for row in rows)
+        table.add_column(heading, justify="left" if texts else "right", no_wrap=not long, overflow="fold")
     previous = None
     for row in rows:
         section = row.get("file"), row.get("noise")

@@ -12,7 +12,7 @@ import numpy as np
 
 from lintra.losses import finite
 from lintra.models import FAMILIES, AbstractModel
-from lintra.storage import digest, read_tensors, write_tensors
+from lintra.storage import digest, load_with_metadata, read_tensors, write_tensors
 
 _FORMAT = "lintra-zoo-1"
 
@@ -89,6 +89,16 @@ def names() -> list[str]:
 def load(name: str) -> AbstractModel:
     """The published model of this name, such as `full-7-uniform(0,5)`."""
     return published().load(name)
+
+
+def find(model: str) -> tuple[AbstractModel, str | None]:
+    """A model by its file or its published name, and the noise prior that it was trained on, if that is known."""
+    if Path(model).exists():
+        found, metadata = load_with_metadata(model)
+        return found, metadata["noise"] or None
+    if model.endswith(".safetensors") or "/" in model:
+        raise ValueError(f"`model` '{model}' is not there.")
+    return load(model), card(model)["noise"]
 
 
 def card(name: str) -> Card:

@@ -1,14 +1,13 @@
 """What a model does, at each noise level: how it scales, steps and remembers, and which noise it believes in.
 
-The objects are those of Lemma 4.3, layer by layer: `u ← (I + A) u + a b`, `w ← (1 + d) w − Mᵀ c`. For DIAG they are
-the Λ, Γ, s, Π, Φ of Lemma 4.4: momentum is the mean of 1 − Λ, the rescaling 1 + s, the step −Π.
+The objects are those of Lemma 4.3, layer by layer: `u ← (I + A) u + a b`, `w ← (1 + d) w − Mᵀ c`. For DIAG they
+are the Λ, Γ, s, Π, Φ of Lemma 4.4: momentum is the mean of 1 − Λ, the rescaling 1 + s, the step −Π.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
@@ -32,7 +31,7 @@ def behaviour(
 
     The columns: `label`, a; `rescaling`, 1 + d; `step`, how much of the gradient `Σ (a w* − w)` is added to w, and
     the same along the directions of the least and the largest eigenvalue of Σ; `momentum`, how much of u is kept
-    (nothing in the first layer, where u is zero); `memory`, the length of u as a share of a label's root mean square.
+    (nothing in the first layer, where u is zero); `memory`, how far u moves inputs, `‖u‖` times a label's size.
     """
     rows = []
     for std in levels:

@@ -1,9 +1,10 @@
 """What of a model's numbers means something: changes of P and Q that change nothing, and a form free of them.
 
-A layer adds `Σₖ Pₖ G Qₖ` with a symmetric G. So what acts is the tensor S[a,i,j,b], the part of `Σₖ Pₖ[a,i] Qₖ[j,b]`
-that is symmetric in i and j: P → cP with Q → Q/c and a mixing of heads leave it as it is. Of the last layer only
-the row of the label is read. For FULL a change of basis of the inputs gives another function with the same loss,
-since the problem does not change; so does a flip of the label's sign, which is turning all inputs round.
+A layer adds `Σₖ Pₖ G Qₖ` with a symmetric G. So what acts is the tensor S[a,i,j,b], the part of
+`Σₖ Pₖ[a,i] Qₖ[j,b]` that is symmetric in i and j: P → cP with Q → Q/c and a mixing of heads leave it as it is. Of
+the last layer only the row of the label is read. For FULL a change of basis of the inputs gives another function
+with the same loss, since the problem does not change; so does a flip of the label's sign, which is turning all
+inputs round.
 """
 
 from dataclasses import dataclass

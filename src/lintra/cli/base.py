@@ -22,6 +22,9 @@ Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
 
+MODEL = "A published model, such as full-7-uniform(0,5), or a model file."
+"""How commands that take a model describe it."""
+
 STORE = Path("sweeps")
 """Where sweeps keep models, if nothing else is said: one folder for all grids, which have cells in common."""
 

@@ -1,4 +1,4 @@
-"""Commands that measure: baselines, and models from files."""
+"""Commands that measure: baselines and models."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,10 +6,10 @@ from typing import Annotated
 import jax
 import typer
 
-from lintra import paper, storage, terminal
+from lintra import paper, terminal, zoo
 from lintra import rows as rows_of
 from lintra.baselines import BASELINES, baseline
-from lintra.cli.base import Context, Dim, Json, Noise, Seed, Sequences, Tail, app, keys, show
+from lintra.cli.base import MODEL, Context, Dim, Json, Noise, Seed, Sequences, Tail, app, keys, show
 from lintra.evaluation import evaluate, evaluate_layers
 from lintra.losses import Estimate
 from lintra.models import Rescaled
@@ -54,7 +54,7 @@ def baselines(
 
 @app.command("evaluate")
 def evaluate_command(
-    model_file: Annotated[list[Path], typer.Argument(help="Model files written by lintra.")],
+    model_name: Annotated[list[str], typer.Argument(metavar="MODEL...", help=MODEL)],
     noise: Annotated[str | None, typer.Option(help="Noise prior; default: the model's own.")] = None,
     context: Annotated[int | None, typer.Option(help="Number of examples; default: as in training.")] = None,
     rescale: Annotated[bool, typer.Option(help="Rescale the Gram matrix to the training length.")] = False,
@@ -66,31 +66,30 @@ def evaluate_command(
     tail: Tail = False,
     json: Json = False,
 ) -> None:
-    """Adjusted loss of models from files, on fresh sequences."""
+    """Adjusted loss of models, on fresh sequences."""
     rows = []
-    for path in model_file:
-        model, metadata = storage.load_with_metadata(path)
-        own_noise = metadata["noise"] or "uniform(0,5)"
+    for name in model_name:
+        model, own_noise = zoo.find(name)
         problem = NoisyRegression(
-            model.dim, model.context if context is None else context, own_noise if noise is None else noise
+            model.dim, model.context if context is None else context, noise or own_noise or "uniform(0,5)"
         )
         seeds = keys(seed)
         used = Rescaled(model) if rescale else model
         predictors, refused = _baselines(method, problem, seeds[0])
         measured = {model.family: used, **predictors}
-        track = terminal.progress(path.name)
+        track = terminal.progress(Path(name).name)
         losses = evaluate(measured, problem, num_sequences=sequences, key=seeds[1], track=track)
-        layers = {name: model.num_layers if name == model.family else None for name in measured}
-        column = [rows_of.row(name, layers[name], losses, name, problem, tail) for name in measured]
+        layers = {kind: model.num_layers if kind == model.family else None for kind in measured}
+        column = [rows_of.row(kind, layers[kind], losses, kind, problem, tail) for kind in measured]
         rows_of.repeat(column, measured, problem, repetitions, seeds[2], track)
         if every_layer:
             by_layer = evaluate_layers(used, problem, num_sequences=sequences, key=seeds[1], track=track)
             column[:1] = [
-                rows_of.row(model.family, int(name), by_layer, name, problem, tail) for name in by_layer.losses
+                rows_of.row(model.family, int(after), by_layer, after, problem, tail) for after in by_layer.losses
             ]
-        column += [rows_of.refusal(name, problem, sentence) for name, sentence in refused.items()]
-        if len(model_file) > 1 and not json:
-            column = [row | {"file": path.name} for row in column]
+        column += [rows_of.refusal(kind, problem, sentence) for kind, sentence in refused.items()]
+        if len(model_name) > 1 and not json:
+            column = [row | {"file": Path(name).name} for row in column]
         rows += column
     scaled = "rescaled to the training length" if rescale else "as printed"
     show(rows, f"Adjusted loss, {sequences:,} sequences, models used {scaled}", json)

@@ -132,8 +132,7 @@ def momentum_step(
     bent = M + a**power * np.outer(u, best)
     pull = sigma @ (a * best - w)
     (xx, xy), (yx, yy) = omega
-    new_u = ((1 + xy * a**2 * rho) * np.eye(_DIM) + xx * inputs.T @ inputs) @ u + a * xy * bent @ pull
-    # b = ω_xy αˡ adds a b to u: a times the pull, and a² ρ times u, which is in the first factor
+    new_u = (1 + xy * a**2 * rho) * u + xx * inputs.T @ inputs @ u + a * xy * bent @ pull
     new_w = (1 + yy * labels @ labels) * w - yx * M.T @ bent @ pull - a * rho * yx * M.T @ u
     return new_u, new_w, bent @ pull + a * rho * u
 

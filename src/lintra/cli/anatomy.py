@@ -1,0 +1,93 @@
+"""Commands that read models: an account in words, tables and pictures, and the algorithm as a program."""
+
+import json as json_text
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import checks, terminal, zoo
+from lintra.anatomy import Account, account
+from lintra.cli.base import MODEL, Json, Seed, Sequences, app, keys
+from lintra.compiled import keep_compiled_programs
+from lintra.export import FORMATS, export
+from lintra.figures import curves
+from lintra.figures.style import save, styled
+from lintra.losses import finite
+from lintra.storage import write_aside
+from lintra.theory import Curve, Plot
+
+Model = Annotated[str, typer.Argument(help=MODEL)]
+
+
+@app.command()
+def explain(
+    model: Model,
+    noise: Annotated[str | None, typer.Option(help="Noise prior; default: the model's own.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for pictures; default: none are drawn.")] = None,
+    sequences: Sequences = 65_536,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """What a model does: its ω, how it scales, steps and remembers, the noise it believes in, what it needs."""
+    found, own_noise = zoo.find(model)
+    key = keys(seed)[0]
+    keep_compiled_programs()
+    track = terminal.progress("without one ω")
+    told = account(found, noise or own_noise or "uniform(0,5)", num_sequences=sequences, key=key, track=track)
+    if json:
+        print(json_text.dumps(finite(vars(told)), indent=2))
+    else:
+        for title, rows in told.tables().items():
+            terminal.print_table(rows, title, {name: name.replace("_", " ") for name in rows[0]})
+        for sentence in told.sentences:
+            print(f"- {sentence}")
+    if out is not None:
+        plots = _plots(told)
+        with styled():
+            for path in save(curves.draw(plots), curves.rows(plots), out, f"explain-{_title(model)}"):
+                terminal.say(str(path))
+
+
+@app.command("export")
+def export_command(
+    model: Model,
+    form: Annotated[str, typer.Option("--format", help=f"{', '.join(FORMATS)}.")] = "numpy",
+    out: Annotated[Path | None, typer.Option(help="File to write; default: the screen.")] = None,
+) -> None:
+    """Write the algorithm that a model is: as a program that needs NumPy alone, as pseudo-code, or as LaTeX."""
+    checks.one_of("--format", form, FORMATS)
+    found, noise = zoo.find(model)
+    text = export(found, title=_title(model), noise=noise or "unknown", form=form)
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_aside(out, text.encode())
+        terminal.say(f"Written to '{out}'.")
+
+
+def _title(model: str) -> str:
+    return Path(model).name.removesuffix(".safetensors")
+
+
+def _plots(told: Account) -> list[Plot]:
+    """What it believes, how it scales and how it steps, against the noise level."""
+    stds = [row["std"] for row in told.beliefs]
+    believed = [
+        Curve("model", stds, [row["believed"] for row in told.beliefs]),
+        Curve("Bayes", stds, [row["bayes_believed"] for row in told.beliefs]),
+        Curve("truth", stds, stds, dashed=True),
+    ]
+    plots = [
+        Plot("The noise level it acts on", "Noise level σ", "Acts as if σ were", believed, "linear", "linear")
+    ]
+    for column, title in (("rescaling", "Rescaling, 1 + d"), ("step", "Step along the gradient")):
+        by_layer = [Curve(f"layer {row['layer']}", *_column(told, row["layer"], column)) for row in told.omegas]
+        plots.append(Plot(title, "Noise level σ", title, by_layer, "linear", "linear"))
+    return plots
+
+
+def _column(told: Account, layer: int, column: str) -> tuple[list[float], list[float]]:
+    rows = [row for row in told.behaviour if row["layer"] == layer]
+    return [row["std"] for row in rows], [row[column] for row in rows]
