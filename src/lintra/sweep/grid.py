@@ -14,7 +14,7 @@ from lintra._version import __version__
 from lintra.training import Task
 from lintra.training.fast import Fast
 
-_COSTS = {"gd++": (1.0, 0.2), "diag": (2.0, 1.5), "full": (12.0, 5.0)}  # seconds, and seconds a layer, about
+_COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2), "full": (22.0, 6.0)}  # seconds, and seconds a layer, about
 
 
 @dataclass(frozen=True)
