@@ -24,7 +24,8 @@ class Fast(AbstractRecipe):
     """Settings of the fast recipe.
 
     Arguments:
-        seeds: Random starts of FULL, of which the best after a short run is trained on.
+        seeds: Random starts of FULL, of which the best after a short run is trained on; three times as many where
+            there are up to three layers, which are quick and find the best place more rarely.
         objective: `bayes`, `truth` or `query`; GD++ is fitted to its exact loss and needs none.
         steps: Steps of FULL's long run.
         learning_rate: Rate of FULL's long run.
@@ -59,11 +60,11 @@ class Fast(AbstractRecipe):
         stages: list[AbstractStage] = []
         smaller = [name for name in ("gd++", "diag") if name in known]
         if not smaller:
-            stages.append(GDPlusPlusGrowth("gd++", keys[0], task, self.tail))
+            stages.append(GDPlusPlusGrowth("gd++", keys[0], task, tail=self.tail))
         if task.variant == "gd++":
             return stages
         if task.variant == "diag":
-            stages.append(DiagonalGrowth("diag", keys[1], task, self.fit_pool, self.objective))
+            stages.append(DiagonalGrowth("diag", keys[1], task, pool=self.fit_pool, objective=self.objective))
         else:
             stages += self._full(
                 task, keys[1], keys[2], tuple(name for name in ("shallower", "diag") if name in known)
@@ -98,8 +99,10 @@ class Fast(AbstractRecipe):
             "warm_up": 50,
             "batch": 1024,
         }
-        starts = RandomAndKnown(RandomStarts(task, self.seeds, scale=0.1, unit=unit), known, disturbance=0.02)
-        few, share = self.pool // 6, self.widened if task.layers > 3 else 0.0
+        deep = task.layers > 3
+        count = self.seeds if deep else 3 * self.seeds
+        starts = RandomAndKnown(RandomStarts(task, count, scale=0.1, unit=unit), known, disturbance=0.02)
+        few, share = self.pool // 6, self.widened if deep else 0.0
         sizes = [{"pool": size, "widened": round(share * size)} for size in (few, self.pool)]
         return [
             Descent("start", short_key, starts=starts, **sizes[0], **short, **shared),

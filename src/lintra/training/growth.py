@@ -4,7 +4,8 @@ A layer of exact zeros would stay so, since P and Q multiply; a small one finds 
 """
 
 import abc
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -25,20 +26,25 @@ _TRIAL = 10  # iterations for every place
 _CHOICE = 15  # iterations for the few best places
 _KEPT = 3
 _POLISH = 20  # iterations for the best one, at the last depth
-_SEARCH = 60  # iterations for something better farther away
+_BEND = 100.0  # a loss far above what a good model has
+_PROMISING = 2.0  # times the best value, at which a hop is not far behind
+_DISTURBANCES = 0.05, 0.2, 0.5  # of numbers, as shares, when something better is looked for farther away
 
 
 Fitted = tuple[Float[Array, "layers heads k"], Float[Array, ""]]
 """Numbers, and the value of the fit there."""
 
-Sequences = tuple[tuple[SequenceFit, SequenceFit, SequenceFit], HeldOut]
-"""Three fits and held-out sequences."""
+Sequences = tuple[list[SequenceFit], HeldOut]
+"""Fits to more and more sequences, and held-out ones."""
 
 
 class AbstractGrowth(AbstractStage):
     """Layers are added one at a time; a piece of work is one depth."""
 
     task: eqx.AbstractVar[Task]
+    hops: eqx.AbstractVar[int]
+    glance: eqx.AbstractVar[int]
+    hop: eqx.AbstractVar[int]
 
     @property
     @abc.abstractmethod
@@ -54,8 +60,8 @@ class AbstractGrowth(AbstractStage):
         """The numbers of this model."""
 
     @abc.abstractmethod
-    def fits(self, material: Any) -> tuple[AbstractFit, AbstractFit, AbstractFit]:
-        """Fits for trying every place, for choosing among the best, and for the last depth."""
+    def fits(self, material: Any) -> Sequence[AbstractFit]:
+        """Fits for trying every place, for choosing among the best, and one or more for the last depth."""
 
     def start(self, models: Models) -> State:
         """No layers, or those of a shallower model."""
@@ -78,7 +84,7 @@ class AbstractGrowth(AbstractStage):
 
     def advance(self, state: State, material: Any) -> State:
         """Add one layer."""
-        first, second, third = self.fits(material)
+        first, second, *polishing = self.fits(material)
         depth = int(state["depth"]) + 1
         starts = self._starts(np.asarray(state["numbers"]), depth)
         if depth == self.task.layers and state["known"].any():
@@ -87,8 +93,9 @@ class AbstractGrowth(AbstractStage):
         tried = [levenberg_marquardt(first, jnp.asarray(start), mask, _TRIAL) for start in starts]
         tried = [levenberg_marquardt(second, numbers, mask, _CHOICE) for numbers, _ in _best(tried, _KEPT)]
         if depth == self.task.layers:
-            tried = [levenberg_marquardt(third, numbers, mask, _POLISH) for numbers, _ in _best(tried, 1)]
-            tried = [self.search(third, *fitted) for fitted in tried]
+            near = levenberg_marquardt(second, _best(tried, 1)[0][0], mask, _POLISH)
+            found = [near, self.search(second, *near)]
+            tried = [self._polish(polishing, numbers, mask) for numbers, _ in found]
         numbers, value = _best(tried, 1)[0]
         if not np.isfinite(value):
             raise TrainingFailedError(
@@ -100,8 +107,23 @@ class AbstractGrowth(AbstractStage):
             "held_out": self.judge(numbers, material),
         }
 
+    def _polish(self, fits: Sequence[AbstractFit], numbers: Float[Array, "layers heads k"], mask: Array) -> Fitted:
+        """Fit to more and more, at last to all as they are."""
+        for fit in fits[:-1]:
+            numbers, _ = levenberg_marquardt(fit, numbers, mask, _POLISH // 2)
+        return levenberg_marquardt(fits[-1], numbers, mask, _POLISH)
+
     def search(self, fit: AbstractFit, numbers: Float[Array, "layers heads k"], value: Float[Array, ""]) -> Fitted:
-        """Look for something better farther away; where fits are dear, do not."""
+        """Fit again and again from the best numbers so far, disturbed, half the time with layers exchanged."""
+        rng, mask = np.random.default_rng(0), jnp.ones_like(numbers)
+        for _ in range(self.hops):
+            factors = 1 + rng.choice(_DISTURBANCES) * rng.normal(size=numbers.shape)
+            order = rng.permutation(len(numbers)) if rng.random() < 0.5 else np.arange(len(numbers))
+            found, reached = levenberg_marquardt(fit, (numbers * factors)[order], mask, self.glance)
+            if reached < _PROMISING * value:
+                found, reached = levenberg_marquardt(fit, found, mask, self.hop)
+            if reached < value:
+                numbers, value = found, reached
         return numbers, value
 
     @abc.abstractmethod
@@ -142,6 +164,8 @@ class GDPlusPlusGrowth(AbstractGrowth):
         tail: Eigenvalues rarer than this are left out. A smaller one makes rarer sequences safe, at the
             price of a larger loss on the usual ones.
         hops: How often a better fit is looked for, at the last depth.
+        glance: Iterations for each.
+        hop: Iterations more for each that is not far behind.
     """
 
     name: str = eqx.field(static=True)
@@ -149,6 +173,8 @@ class GDPlusPlusGrowth(AbstractGrowth):
     task: Task = eqx.field(static=True)
     tail: float = eqx.field(static=True, default=1e-8)
     hops: int = eqx.field(static=True, default=200)
+    glance: int = eqx.field(static=True, default=60)
+    hop: int = eqx.field(static=True, default=0)
 
     @property
     def seedlings(self) -> Float[np.ndarray, "c k"]:
@@ -164,7 +190,7 @@ class GDPlusPlusGrowth(AbstractGrowth):
         """Nodes and weights of the density."""
         return SpectralFit.of(self.task.problem, self.tail)
 
-    def fits(self, material: SpectralFit) -> tuple[SpectralFit, SpectralFit, SpectralFit]:
+    def fits(self, material: SpectralFit) -> Sequence[SpectralFit]:
         """The same for all."""
         return material, material, material
 
@@ -176,17 +202,6 @@ class GDPlusPlusGrowth(AbstractGrowth):
         """Its rates."""
         (rates,) = model.parameters().values()
         return rates
-
-    def search(self, fit: AbstractFit, numbers: Float[Array, "layers heads k"], value: Float[Array, ""]) -> Fitted:
-        """Fit again and again from the best numbers so far, disturbed, half the time with layers exchanged."""
-        rng, mask = np.random.default_rng(0), jnp.ones_like(numbers)
-        for _ in range(self.hops):
-            factors = 1 + rng.choice([0.05, 0.2, 0.5]) * rng.normal(size=numbers.shape)
-            order = rng.permutation(len(numbers)) if rng.random() < 0.5 else np.arange(len(numbers))
-            found, reached = levenberg_marquardt(fit, (numbers * factors)[order], mask, _SEARCH)
-            if reached < value:
-                numbers, value = found, reached
-        return numbers, value
 
     def judge(self, numbers: Float[Array, "layers heads k"], material: SpectralFit) -> Float[Array, ""]:
         """The fit's value plus the loss of the best response, which is that of constant ridge regression."""
@@ -204,6 +219,9 @@ class DiagonalGrowth(AbstractGrowth):
         pool: Number of sequences, a multiple of 32,768; places are compared on a sixteenth of them.
         objective: `bayes`, `truth` or `query`.
         held_out: Number of held-out sequences.
+        hops: How often a better fit is looked for, at the last depth.
+        glance: Iterations for each.
+        hop: Iterations more for each that is not far behind.
     """
 
     name: str = eqx.field(static=True)
@@ -212,6 +230,9 @@ class DiagonalGrowth(AbstractGrowth):
     pool: int = eqx.field(static=True, default=32_768)
     objective: str = eqx.field(static=True, default="bayes")
     held_out: int = eqx.field(static=True, default=16_384)
+    hops: int = eqx.field(static=True, default=24)
+    glance: int = eqx.field(static=True, default=8)
+    hop: int = eqx.field(static=True, default=25)
 
     @property
     def seedlings(self) -> Float[np.ndarray, "c k"]:
@@ -229,12 +250,12 @@ class DiagonalGrowth(AbstractGrowth):
         pool = sample_with_rare(self.task.problem, pool_key, objective=self.objective, size=self.pool)
         held_out = sample_held_out(self.task.problem, held_out_key, self.held_out)
 
-        def fit(size: int) -> SequenceFit:
-            return SequenceFit.of(pool.pick(jnp.arange(size)), signs_key)
+        def fit(part: int, bend: float = math.inf) -> SequenceFit:
+            return SequenceFit.of(pool.pick(jnp.arange(self.pool // part)), signs_key, bend)
 
-        return (fit(self.pool // 16), fit(self.pool // 8), fit(self.pool)), held_out
+        return [fit(16), fit(8), fit(4, _BEND), fit(1, _BEND), fit(1)], held_out
 
-    def fits(self, material: Sequences) -> tuple[SequenceFit, SequenceFit, SequenceFit]:
+    def fits(self, material: Sequences) -> Sequence[SequenceFit]:
         """On few sequences, more, and all."""
         return material[0]
 

@@ -6,6 +6,7 @@ What overflows counts as infinite and is never taken.
 """
 
 import abc
+import math
 from functools import partial
 
 import equinox as eqx
@@ -89,24 +90,31 @@ class SequenceFit(AbstractFit):
     every sequence gives `JᵀJ` on average, and over tens of thousands of sequences a few dozen numbers need
     no better: an iteration costs two reverse passes instead of d + 1.
 
+    A loss l of a sequence may count as `bend log(1 + l / bend)`: a sequence on which the model explodes then pulls,
+    but does not throw the fit far away. With an infinite bend it counts as it is.
+
     Attributes:
         lesson: Sequences, a multiple of 2,048 of them.
         signs: A direction for every sequence, in the space of its errors.
+        bend: A loss far above what a good model has, or infinity.
     """
 
     lesson: Lesson
     signs: Float[Array, "b k"]
+    bend: Float[Array, ""]
 
     @classmethod
-    def of(cls, lesson: Lesson, key: Key[Array, ""]) -> "SequenceFit":
+    def of(cls, lesson: Lesson, key: Key[Array, ""], bend: float = math.inf) -> "SequenceFit":
         """The fit to these sequences."""
         errors = jax.eval_shape(lesson.probed, lesson.target)
-        return cls(lesson, jax.random.rademacher(key, errors.shape, errors.dtype))
+        return cls(lesson, jax.random.rademacher(key, errors.shape, errors.dtype), jnp.asarray(bend))
 
     def value(self, numbers: Numbers) -> Float[Array, ""]:
         """Mean distance to the targets."""
         lesson = self.lesson
-        return half_square(lesson.probed(diagonal_recursion(_omega(numbers), lesson.gram) - lesson.target)).mean()
+        losses = half_square(lesson.probed(diagonal_recursion(_omega(numbers), lesson.gram) - lesson.target))
+        finite = jnp.where(jnp.isinf(self.bend), 1.0, self.bend)
+        return jnp.where(jnp.isinf(self.bend), losses, finite * jnp.log1p(losses / finite)).mean()
 
     def normal(self, numbers: Numbers) -> tuple[Float[Array, "k k"], Float[Array, " k"]]:
         """Collected over blocks of sequences, first for the ω and then by the chain rule."""
@@ -116,9 +124,12 @@ class SequenceFit(AbstractFit):
         def collect(total: tuple[Array, Array], block: tuple[Lesson, Array]) -> tuple[tuple[Array, Array], None]:
             lesson, signs = block
             weights = diagonal_recursion(omega, lesson.gram)
-            along = diagonal_slopes(omega, lesson.gram, lesson.unprobed(signs)).reshape(_BLOCK, -1)
-            errors = lesson.unprobed(lesson.probed(weights - lesson.target))
-            slope = diagonal_slopes(omega, lesson.gram, errors).sum(axis=0)
+            errors = lesson.probed(weights - lesson.target)
+            share = 1 / (1 + half_square(errors) / self.bend)[:, None]
+            along = diagonal_slopes(omega, lesson.gram, lesson.unprobed(jnp.sqrt(share) * signs)).reshape(
+                _BLOCK, -1
+            )
+            slope = diagonal_slopes(omega, lesson.gram, lesson.unprobed(share * errors)).sum(axis=0)
             return (total[0] + along.T @ along, total[1] + slope.reshape(-1)), None
 
         zeros = jnp.zeros((omega.size, omega.size)), jnp.zeros(omega.size)
