@@ -35,7 +35,7 @@ def test_slope_and_curvature_of_a_fit_to_sequences(objective):
     jacobian = np.asarray(errors(numbers))
     width = jacobian.shape[1]
     directions = width**0.5 * np.broadcast_to(np.eye(width)[:, None], (width, 2048, width))
-    squares, slopes = zip(*(SequenceFit(pool, jnp.asarray(v)).normal(numbers) for v in directions), strict=True)
+    squares, slopes = zip(*(SequenceFit(pool, jnp.asarray(v), jnp.asarray(jnp.inf)).normal(numbers) for v in directions), strict=True)
     jacobian = jacobian.reshape(-1, numbers.size)
     assert np.allclose(np.mean(squares, axis=0), jacobian.T @ jacobian / 2048, rtol=1e-9, atol=1e-9)
     assert np.allclose(slopes[0], jax.grad(SequenceFit.of(pool, KEY).value)(numbers).reshape(-1), rtol=1e-9)

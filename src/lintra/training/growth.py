@@ -27,6 +27,7 @@ _CHOICE = 15  # iterations for the few best places
 _KEPT = 3
 _POLISH = 20  # iterations for the best one, at the last depth
 _BEND = 100.0  # a loss far above what a good model has
+_WORTH = 0.999  # times the value near by, below which what was found farther away is polished too
 _PROMISING = 2.0  # times the best value, at which a hop is not far behind
 _DISTURBANCES = 0.05, 0.2, 0.5  # of numbers, as shares, when something better is looked for farther away
 
@@ -94,8 +95,11 @@ class AbstractGrowth(AbstractStage):
         tried = [levenberg_marquardt(second, numbers, mask, _CHOICE) for numbers, _ in _best(tried, _KEPT)]
         if depth == self.task.layers:
             near = levenberg_marquardt(second, _best(tried, 1)[0][0], mask, _POLISH)
-            found = [near, self.search(second, *near)]
+            far = self.search(second, *near)
+            found = [near, far] if far[1] < _WORTH * near[1] else [near]
             tried = [self._polish(polishing, numbers, mask) for numbers, _ in found]
+            if depth > 1:  # what is there, with a layer that does nothing
+                tried.append((state["numbers"], polishing[-1].value(state["numbers"])))
         numbers, value = _best(tried, 1)[0]
         if not np.isfinite(value):
             raise TrainingFailedError(
@@ -282,4 +286,4 @@ _held_out_loss = jax.jit(HeldOut.loss)
 
 
 def _best(tried: list[Fitted], count: int) -> list[Fitted]:
-    return sorted(tried, key=lambda fitted: float(fitted[1]))[:count]
+    return sorted(tried, key=lambda fitted: float(jnp.nan_to_num(fitted[1], nan=jnp.inf)))[:count]

@@ -90,8 +90,8 @@ class SequenceFit(AbstractFit):
     every sequence gives `JᵀJ` on average, and over tens of thousands of sequences a few dozen numbers need
     no better: an iteration costs two reverse passes instead of d + 1.
 
-    A loss l of a sequence may count as `bend log(1 + l / bend)`: a sequence on which the model explodes then pulls,
-    but does not throw the fit far away. With an infinite bend it counts as it is.
+    A loss l of a sequence may count as `bend log(1 + l / bend)`: a sequence on which the model explodes then
+    pulls, but does not throw the fit far away. With an infinite bend it counts as it is.
 
     Attributes:
         lesson: Sequences, a multiple of 2,048 of them.
@@ -126,9 +126,8 @@ class SequenceFit(AbstractFit):
             weights = diagonal_recursion(omega, lesson.gram)
             errors = lesson.probed(weights - lesson.target)
             share = 1 / (1 + half_square(errors) / self.bend)[:, None]
-            along = diagonal_slopes(omega, lesson.gram, lesson.unprobed(jnp.sqrt(share) * signs)).reshape(
-                _BLOCK, -1
-            )
+            along = diagonal_slopes(omega, lesson.gram, lesson.unprobed(jnp.sqrt(share) * signs))
+            along = along.reshape(_BLOCK, -1)
             slope = diagonal_slopes(omega, lesson.gram, lesson.unprobed(share * errors)).sum(axis=0)
             return (total[0] + along.T @ along, total[1] + slope.reshape(-1)), None
 
