@@ -9,7 +9,7 @@ from lintra.models import GDPlusPlus
 from lintra.recursion import diagonal_slopes
 from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
 from lintra.training.least_squares import SequenceFit, SpectralFit, levenberg_marquardt
-from lintra.training.lessons import sample_pool
+from lintra.training.lessons import Lesson, sample_pool
 from lintra.training.recipe import Task
 from lintra.training.soap import scale_by_soap
 
@@ -35,10 +35,40 @@ def test_slope_and_curvature_of_a_fit_to_sequences(objective):
     jacobian = np.asarray(errors(numbers))
     width = jacobian.shape[1]
     directions = width**0.5 * np.broadcast_to(np.eye(width)[:, None], (width, 2048, width))
-    squares, slopes = zip(*(SequenceFit(pool, jnp.asarray(v), jnp.asarray(jnp.inf)).normal(numbers) for v in directions), strict=True)
+    bend = jnp.asarray(jnp.inf)
+    fits = [SequenceFit(pool, jnp.asarray(v), bend).normal(numbers) for v in directions]
+    squares, slopes = zip(*fits, strict=True)
     jacobian = jacobian.reshape(-1, numbers.size)
     assert np.allclose(np.mean(squares, axis=0), jacobian.T @ jacobian / 2048, rtol=1e-9, atol=1e-9)
     assert np.allclose(slopes[0], jax.grad(SequenceFit.of(pool, KEY).value)(numbers).reshape(-1), rtol=1e-9)
+
+
+def test_a_bent_fit_counts_losses_by_their_logarithm():
+    pool = sample_pool(PROBLEM, KEY, objective="bayes", size=2048)
+    numbers = jax.random.normal(KEY, (3, 1, 4)) * 0.3
+    losses = np.asarray(0.5 * jnp.sum((_weights(numbers[:, :1], pool.gram) - pool.target) ** 2, axis=-1))
+    bent = SequenceFit.of(pool, KEY, bend=0.5)
+    assert float(bent.value(numbers)) == pytest.approx(0.5 * np.log1p(losses / 0.5).mean(), rel=1e-9)
+    assert np.allclose(bent.normal(numbers)[1], jax.grad(bent.value)(numbers).reshape(-1), rtol=1e-9)
+    nearly = SequenceFit.of(pool, KEY, bend=1e12)
+    plain = SequenceFit.of(pool, KEY)
+    assert np.allclose(nearly.normal(numbers)[0], plain.normal(numbers)[0], rtol=1e-6)
+
+
+def test_a_rare_explosion_does_not_throw_a_bent_fit_away():
+    """One sequence with inputs a hundred times as long, on which a model that is good elsewhere explodes."""
+    pool = sample_pool(PROBLEM, KEY, objective="bayes", size=4096)
+    good, _ = levenberg_marquardt(
+        SequenceFit.of(pool, KEY), jnp.full((2, 1, 4), 0.3) * jnp.asarray([1.0, -1, 1, 1]), jnp.ones((2, 1, 4)), 60
+    )
+    scale = jnp.ones(4096).at[0].set(1e4)[:, None, None]
+    rare = Lesson(pool.gram * scale, pool.target, pool.probe)
+    before = float(SequenceFit.of(pool, KEY).value(good))
+    assert float(SequenceFit.of(rare, KEY).value(good)) > 100 * before
+    bent, _ = levenberg_marquardt(SequenceFit.of(rare, KEY, bend=1.0), good, jnp.ones_like(good), 20)
+    plain, _ = levenberg_marquardt(SequenceFit.of(rare, KEY), good, jnp.ones_like(good), 20)
+    usual = SequenceFit.of(pool, KEY)
+    assert float(usual.value(bent)) < 0.5 * float(usual.value(plain))
 
 
 def _weights(numbers, gram):
