@@ -53,4 +53,6 @@ def over_seeds(rows: list[Row], **where: object) -> tuple[np.ndarray, np.ndarray
     kept = [row for row in rows if all(row[name] == value for name, value in where.items())]
     after = sorted({row["after"] for row in kept})
     losses = [[row["adjusted_loss"] for row in kept if row["after"] == layer] for layer in after]
-    return np.asarray(after), np.asarray([np.mean(v) for v in losses]), np.asarray([np.std(v) for v in losses])
+    with np.errstate(over="ignore", invalid="ignore"):  # far from what they were trained on, models explode
+        means, spreads = ([measure(values) for values in losses] for measure in (np.mean, np.std))
+    return np.asarray(after), np.asarray(means), np.asarray(spreads)

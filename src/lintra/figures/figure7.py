@@ -48,7 +48,7 @@ def draw(rows: list[Row]) -> Figure:
                 stds, means, spreads = select(rows, "std", "adjusted_loss", "std_over_seeds", **place)
                 axes.plot(stds, means, color=colours[after - 1], label=f"After {after} layer{'s' * (after > 1)}")
                 axes.fill_between(
-                    stds, means - spreads, means + spreads, color=colours[after - 1], alpha=0.25, lw=0
+                    stds, means - spreads, means + spreads, color=colours[after - 1], alpha=0.15, lw=0
                 )
             axes.plot(*floor, **LOOKS["bayes"].options(marked=False))
             axes.set(ylim=(0, 1.05), xlim=(0, 10))
