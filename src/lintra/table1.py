@@ -142,7 +142,8 @@ def _protocol(measured: Comparison, name: str) -> tuple[float, float, float]:
     if len(values) >= _ENOUGH * 100_000:
         repeated = measured.repeated(name)
         return (repeated.median, *repeated.interval)
-    middle, spread = float(values.mean()), 1.645 * float(values.std()) / 100_000**0.5
+    middle, error = float(values.mean()), (1 / 100_000 + 1 / len(values)) ** 0.5
+    spread = 1.645 * float(values.std()) * error
     return middle, middle - spread, middle + spread
 
 

@@ -145,8 +145,9 @@ def _exceptions(columns: Sequence[Column]) -> str:
                 why = "above the paper"
                 if row.verdict == "floor":
                     why = f"the paper's figure is below the floor of GD++, {row.floor:.4f}"
+                name = _LABELS[row.method] + (f"-{row.layers}" if row.layers else "")
                 lines.append(
-                    f"{_LABELS[row.method]}, {row.layers or 'no'} layers, {column.noise}: {median:.3g} "
+                    f"{name}, {column.noise}: {median:.3g} "
                     f"({low:.3g} to {high:.3g}) against {row.paper:.3g}; {why}"
                 )
         for ordering in column.orderings:
