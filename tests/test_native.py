@@ -13,7 +13,7 @@ import pytest
 from lintra import native
 from lintra.models import GDPlusPlus
 from lintra.objective import diagonal_distance, full_distance, polynomial_loss
-from lintra.recursion import diagonal_recursion, recursion, recursion_states
+from lintra.recursion import diagonal_recursion, diagonal_states, recursion, recursion_states
 from lintra.spectrum import wishart_quadrature
 
 BATCH = 37  # not a whole number of vectors
@@ -70,6 +70,7 @@ def test_diagonal_forward_and_reverse(width, layers, _, dtype):
         return jnp.sum(slope * diagonal_recursion(omega, gram, native=native))
 
     assert _close(diagonal_recursion(omega, gram), diagonal_recursion(omega, gram, native=False), dtype)
+    assert _close(diagonal_states(omega, gram), diagonal_states(omega, gram, native=False), dtype)
     fast, slow = (jax.jit(jax.grad(partial(loss, way)))(omega) for way in (True, False))
     assert _close(fast, slow, dtype)
 
@@ -257,7 +258,7 @@ import jax, jax.numpy as jnp, numpy as np
 import lintra
 from lintra import native
 from lintra.objective import polynomial_loss
-from lintra.recursion import diagonal_recursion, recursion
+from lintra.recursion import diagonal_recursion, diagonal_states, recursion
 rng = np.random.default_rng(0)
 p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))
 x = rng.normal(size=(1000, 20, 11))

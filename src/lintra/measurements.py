@@ -41,7 +41,7 @@ class Measurements:
         zoo: Zoo,
         *,
         sequences: int = 1_000_000,
-        profile_sequences: int = 16_384,
+        profile_sequences: int = 8192,
         seed: int = 0,
         track: Callable[[str], Track] | None = None,
     ):

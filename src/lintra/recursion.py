@@ -56,7 +56,7 @@ def diagonal_recursion(
     """
     if native and kernel.covers(omega, gram):
         return _in_one_batch(partial(_diagonal, omega), gram)
-    return -diagonal_states(omega, gram)[..., -1, -1, :-1]
+    return -diagonal_states(omega, gram, native=False)[..., -1, -1, :-1]
 
 
 def diagonal_slopes(
@@ -76,13 +76,21 @@ def diagonal_slopes(
     return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, slope)
 
 
-def diagonal_states(omega: Float[Array, "layers 2 2"], gram: Gram) -> Float[Array, "*batch layers e e"]:
+def diagonal_states(
+    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch layers e e"]:
     """The matrix C after every layer when P and Q are diagonal.
 
-    With diagonal matrices `P G Q` multiplies each block of G by its own ω.
+    With diagonal matrices `P G Q` multiplies each block of G by its own ω. To the kernel it is two heads of full
+    matrices, one for what inputs do and one for what labels do.
     """
     dim = gram.shape[-1] - 1
     block = jnp.asarray([0] * dim + [1])
+    if native and kernel.covers(omega, gram):
+        eye = jnp.eye(dim + 1, dtype=omega.dtype)
+        p = jnp.moveaxis(omega, -1, -2)[:, :, block, None] * eye
+        q = jnp.broadcast_to(jnp.eye(2, dtype=omega.dtype)[:, block, None] * eye, p.shape)
+        return recursion_states(p, q, gram)
 
     def transition(omega: Float[Array, "2 2"], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
         return jnp.eye(dim + 1, dtype=gram.dtype) + omega[block][:, block] * gram
