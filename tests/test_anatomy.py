@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import lintra
-from lintra import NoisyRegression, sample_data, sample_statistics
+from lintra import NoisyRegression, sample_data, sample_statistics, zoo
 from lintra.anatomy import (
     account,
     balanced,
@@ -203,6 +203,23 @@ def test_an_exported_program_needs_numpy_alone_and_does_the_same(family, heads, 
     subprocess.run([sys.executable, "-I", "-c", script], check=True)
     expected = model.weights(lintra.GramStatistics.from_data(x, y))
     np.testing.assert_allclose(np.load(tmp_path / "w.npy"), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["diag-4-uniform(0,5)", "full-7-uniform(0,5)"])
+def test_published_algorithms_exported_do_the_same_on_ten_thousand_sequences(name):
+    model, space = zoo.load(name), {}
+    exec(export(model, title=name), space)
+    x, y, _ = sample_data(NoisyRegression(), KEY, (10_000,))
+    expected = np.asarray(model.weights(lintra.GramStatistics.from_data(x, y)))
+    found = np.stack([space["fit"](*one) for one in zip(np.asarray(x), np.asarray(y), strict=True)])
+    assert np.abs(found - expected).max() < 1e-10
+
+
+def test_full_with_seven_layers_acts_on_the_noise_level_that_bayes_acts_on():
+    rows = beliefs(zoo.load("full-7-uniform(0,5)"), "uniform(0,5)", (1.0, 3.0, 5.0), num_sequences=2048, key=KEY)
+    for row in rows:
+        assert row["believed"] == pytest.approx(row["bayes_believed"], rel=0.02)
+        assert row["correlation"] > 0.9
 
 
 @pytest.mark.parametrize("family", ["full", "diag", "gd++"])

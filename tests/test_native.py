@@ -258,7 +258,7 @@ import jax, jax.numpy as jnp, numpy as np
 import lintra
 from lintra import native
 from lintra.objective import polynomial_loss
-from lintra.recursion import diagonal_recursion, diagonal_states, recursion
+from lintra.recursion import diagonal_recursion, recursion
 rng = np.random.default_rng(0)
 p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))
 x = rng.normal(size=(1000, 20, 11))

@@ -150,7 +150,7 @@ def _on_steps(layers: list[Row], does: list[Row]) -> list[str]:
     if both:
         sentences.append(
             f"ω_xy and ω_yx are both negative in {_layers(both).lower()}: by §5.3 steps should get smaller with "
-            f"noise. In the last layer they {'do' if loud[-1] < quiet[-1] else 'do not'}."
+            f"noise. In the last layer they {'do' if abs(loud[-1]) < abs(quiet[-1]) else 'do not'}."
         )
     return sentences
 
