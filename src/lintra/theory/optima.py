@@ -36,9 +36,8 @@ def one_layer(extra: float = 1.0) -> Finding:
         Check("one-layer", "slope of the loss there", slope, 0.0, 1e-8),
     ]
     model = GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d).to_full()
-    claims.append(
-        Check("one-layer", "slope in every entry of FULL's P and Q there", _full_slope(model), 0.0, 0.02)
-    )
+    statement = "largest slope in an entry of FULL's P or Q there, in standard errors"
+    claims.append(Check("one-layer", statement, _full_slope(model), 0.0, 5.0))
     for variant in paper.VARIANTS:
         card = zoo.card(f"{variant}-1-{_NOISE}")
         best = closed_form.adjusted(_closed(problem), problem)
