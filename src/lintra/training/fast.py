@@ -30,8 +30,8 @@ class Fast(AbstractRecipe):
         steps: Steps of FULL's long run.
         learning_rate: Rate of FULL's long run.
         pool: Sequences that FULL learns from.
-        widened: Wider sequences that come to them, as a share, where there are more than three layers: shallower
-            models have no room for what is rare.
+        widened: Wider sequences that come to them, as a share, where there are more than three layers, and in the
+            long run where there are three: shallower models have no room for what is rare.
         fit_pool: Sequences that DIAG is fitted to, a multiple of 32,768.
         blocks: Blocks of 8,192 sequences for the last choice, an even number.
         tail: Eigenvalues rarer than this are left out when GD++ is fitted.
@@ -99,11 +99,11 @@ class Fast(AbstractRecipe):
             "warm_up": 50,
             "batch": 1024,
         }
-        deep = task.layers > 3
-        count = self.seeds if deep else 3 * self.seeds
+        count = self.seeds if task.layers > 3 else 3 * self.seeds
         starts = RandomAndKnown(RandomStarts(task, count, scale=0.1, unit=unit), known, disturbance=0.02)
-        few, share = self.pool // 6, self.widened if deep else 0.0
-        sizes = [{"pool": size, "widened": round(share * size)} for size in (few, self.pool)]
+        shares = [self.widened if task.layers > least else 0.0 for least in (3, 2)]
+        pools = self.pool // 6, self.pool
+        sizes = [{"pool": pool, "widened": round(share * pool)} for pool, share in zip(pools, shares, strict=True)]
         return [
             Descent("start", short_key, starts=starts, **sizes[0], **short, **shared),
             Descent("full", long_key, starts=Only("start"), **sizes[1], **long, **shared),
