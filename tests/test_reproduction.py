@@ -9,7 +9,9 @@ import jax
 import numpy as np
 import pytest
 
-from lintra import paper, table1, zoo
+from lintra import NoisyRegression, evaluate, paper, table1, zoo
+from lintra.baselines import AdaptiveRidge, Bayes
+from lintra.excess import excess
 from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
 from lintra.measurements import Measurements, noise_levels
@@ -107,7 +109,7 @@ def test_noise_levels_go_one_beyond_the_prior():
     assert noise_levels("uniform(0,0)")[-1] == 1.0
 
 
-@pytest.mark.parametrize("figure", ["3", "4", "5", "6"])
+@pytest.mark.parametrize("figure", ["3", "4", "5", "6", "8"])
 def test_figures_are_drawn_from_rows_and_written_in_all_formats(figure, measurements, tmp_path, monkeypatch):
     module = FIGURES[figure]
     if figure == "3":
@@ -129,7 +131,29 @@ def test_figure_5_measures_every_layer_of_every_seed(measurements):
     places = {(row["method"], row["layers"], row["seed"], row["after"]) for row in rows}
     expected = {("gd++", d, 0, k) for d in (1, 2) for k in range(1, d + 1)}
     expected |= {(v, d, s, k) for v in ("diag", "full") for d in (1, 3) for s in (0, 1) for k in range(1, d + 1)}
-    assert places == expected
+    assert places == expected | {("bayes", None, None, None)}
+
+
+def test_excess_is_the_loss_above_the_bayes_predictors():
+    problem = NoisyRegression(noise="choice(1,3)")
+    methods = {"ada-ridge": AdaptiveRidge(), "gd++": model("gd++", 2), "bayes": Bayes(problem.noise)}
+    above = excess(methods, problem, num_sequences=60_000, key=KEY)
+    measured = evaluate(methods, problem, num_sequences=60_000, key=jax.random.key(1))
+    assert above["bayes"].mean == 0.0
+    for name in ("ada-ridge", "gd++"):
+        gap = measured.difference(name, "bayes")
+        error = (gap.standard_error**2 + above[name].standard_error ** 2) ** 0.5
+        assert abs(gap.mean - above[name].mean) < 4 * error
+    assert above["ada-ridge"].standard_error < measured.difference("ada-ridge", "bayes").standard_error
+
+
+def test_figure_8_measures_what_is_there_beside_the_baselines(measurements):
+    rows = FIGURES["8"].compute(measurements)
+    places = {(row["noise"], row["method"], row["heads"], row["layers"]) for row in rows}
+    lines = {(n, m, None, None) for n in FIGURES["8"].NOISES for m in ("const-ridge", "ada-ridge", "tuned-ridge")}
+    assert lines <= places
+    assert ("choice(1,3)", "full", 1, 4) in places
+    assert ("uniform(0,5)", "diag", 1, 2) in places
 
 
 @pytest.mark.slow
@@ -139,7 +163,7 @@ def test_the_report_names_what_is_missing(measurements, tmp_path):
     assert "Missing models:" in page
     assert "full-7-uniform(0,5)" in page
     assert "Not measured, since" in page
-    assert page.count("<figure") == 7
+    assert page.count("<figure") == 8
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert (tmp_path / "table1.csv").exists()
 

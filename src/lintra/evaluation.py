@@ -234,7 +234,10 @@ def _collect(
 def in_order(
     block: Callable[[Key[Array, ""]], Result], count: int, key: Key[Array, ""], track: Track | None
 ) -> Iterator[tuple[int, Result]]:
-    """Blocks in order, each from its own key, with the next ones already under way."""
+    """Blocks in order, each from its own key, with the next ones already under way.
+
+    Not from several threads: programs that run at the same time share XLA's threads, and the kernel waits for some.
+    """
     indices = range(count) if track is None else track(range(count), count)
     waiting: deque[tuple[int, Result]] = deque()
     for index in indices:

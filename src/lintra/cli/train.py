@@ -1,12 +1,11 @@
 """Commands that train: one model, or a grid of them."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lintra import checks, terminal
+from lintra import checks, cores, terminal
 from lintra import sweep as sweeps
 from lintra.cli.base import STORE, Context, Dim, Json, app, keys, show
 from lintra.compiled import keep_compiled_programs
@@ -65,17 +64,13 @@ def train(
         raise TrainingFailedError(trained.complaint)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @app.command()
 def sweep(
     grid: Annotated[str, typer.Argument(help=f"What to train: {', '.join(GRIDS)}.")],
     store: Annotated[Path, typer.Option(help="Folder for the models, the same for all grids.")] = STORE,
     noise: Annotated[list[str] | None, typer.Option(help="Only these noise priors; may be repeated.")] = None,
     layers: Annotated[int | None, typer.Option(help="Only up to so many layers.")] = None,
-    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = _cores(),
+    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = cores.count(),
     shard: Annotated[str | None, typer.Option(help="Only one part of the grid, e.g. 2/8.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:port.")] = None,
     scheduler_file: Annotated[Path | None, typer.Option(help="A Dask scheduler's file instead.")] = None,
