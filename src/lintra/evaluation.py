@@ -236,7 +236,7 @@ def in_order(
 ) -> Iterator[tuple[int, Result]]:
     """Blocks in order, each from its own key, with the next ones already under way.
 
-    Not from several threads: programs that run at the same time share XLA's threads, and the kernel waits for some.
+    Not from several threads: programs that run at once share XLA's threads, and the kernel waits for some of them.
     """
     indices = range(count) if track is None else track(range(count), count)
     waiting: deque[tuple[int, Result]] = deque()
