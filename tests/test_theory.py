@@ -44,7 +44,6 @@ def test_a_claim_that_takes_longer_holds(claim):
         lambda: noise_levels.section_5_3(kept="Σr²"),
         lambda: optima.known_noise(factor=1.2),
     ],
-    ids=lambda broken: "-".join(broken.__code__.co_names[1:]) + str(broken.__code__.co_consts[1:]),
 )
 def test_a_broken_claim_is_seen(broken):
     assert not all(check.expected for check in broken().checks)
