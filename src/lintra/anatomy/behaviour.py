@@ -82,7 +82,7 @@ def believed_noise(
 
     >>> from lintra.baselines import oracle_weights
     >>> stats, _ = sample_statistics(NoisyRegression(noise="fixed(2)"), jax.random.key(0), (3,))
-    >>> bool(np.allclose(believed_noise(oracle_weights(stats, jnp.full(3, 1.5)), stats), 1.5, rtol=0.01))
+    >>> bool(np.allclose(believed_noise(oracle_weights(stats, jax.numpy.full(3, 1.5)), stats), 1.5, rtol=0.01))
     True
     """
     spectrum = jax.vmap(Spectrum.of)(stats)
