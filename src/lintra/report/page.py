@@ -132,7 +132,9 @@ def number(value: float) -> str:
     """
     if abs(value) < 1e-20:
         return "0"
-    return f"{value:.2e}" if not 5e-4 <= abs(value) < 1e4 else f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.4f}"
+    if not 5e-4 <= abs(value) < 1e4:
+        return f"{value:.2e}"
+    return f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.4f}"
 
 
 def _exceptions(columns: Sequence[Column]) -> str:
