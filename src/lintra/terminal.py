@@ -123,8 +123,13 @@ def complain(sentence: str) -> None:
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as a JSON list; what is not finite becomes null, as JSON has no word for it."""
-    print(json.dumps(finite(list(map(dict, rows))), indent=2))
+    """Print rows as a JSON list."""
+    print_json(list(map(dict, rows)))
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; what is not finite becomes null, as JSON has no word for it."""
+    print(json.dumps(finite(value), indent=2))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:

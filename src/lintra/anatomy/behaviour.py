@@ -35,10 +35,15 @@ def behaviour(
     """
     rows = []
     for std in levels:
-        problem = NoisyRegression(dim=model.dim, context=model.context, noise=f"fixed({std:g})")
-        stats, _ = sample_statistics(problem, key, (num_sequences,))
+        stats = _contexts(model, std, num_sequences, key)
         rows += [{"layer": layer, "std": std} | row for layer, row in enumerate(_layers(model, stats), 1)]
     return rows
+
+
+def _contexts(model: AbstractModel, std: float, count: int, key: Key[Array, ""]) -> GramStatistics:
+    """Contexts of the model's own size at one noise level."""
+    problem = NoisyRegression(dim=model.dim, context=model.context, noise=f"fixed({std:g})")
+    return sample_statistics(problem, key, (count,))[0]
 
 
 def _layers(model: AbstractModel, stats: GramStatistics) -> list[Row]:
@@ -114,8 +119,7 @@ def beliefs(
     """
     bayes, rows = Bayes(noise), []
     for std in levels:
-        problem = NoisyRegression(dim=model.dim, context=model.context, noise=f"fixed({std:g})")
-        stats, _ = sample_statistics(problem, key, (num_sequences,))
+        stats = _contexts(model, std, num_sequences, key)
         mine = believed_noise(model.weights(stats), stats)
         best = believed_noise(bayes.weights(stats), stats)
         posterior = np.asarray(bayes.posterior_mean_std(stats))

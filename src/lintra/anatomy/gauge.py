@@ -28,10 +28,16 @@ def balanced(model: AbstractModel) -> tuple[Matrices, Matrices]:
     >>> bool(np.isclose(np.linalg.norm(P[0, 0]), np.linalg.norm(Q[0, 0])))
     True
     """
-    P, Q = (np.array(matrix) for matrix in model.matrices())
-    P[-1, :, :-1] = 0
+    P, Q = _read(model)
     for layer in range(len(P)):
         P[layer], Q[layer] = _orthogonal_heads(P[layer], Q[layer])
+    return P, Q
+
+
+def _read(model: AbstractModel) -> tuple[Matrices, Matrices]:
+    """P and Q with zeros where the last layer's rows are never read."""
+    P, Q = (np.array(matrix) for matrix in model.matrices())
+    P[-1, :, :-1] = 0
     return P, Q
 
 
@@ -57,8 +63,7 @@ def action(model: AbstractModel) -> Float[np.ndarray, "layers e e e e"]:
     >>> bool(np.allclose(action(model), action(doubled)))
     True
     """
-    P, Q = (np.array(matrix) for matrix in model.matrices())
-    P[-1, :, :-1] = 0
+    P, Q = _read(model)
     outer = np.einsum("lhai,lhjb->laijb", P, Q)
     return (outer + outer.transpose(0, 1, 3, 2, 4)) / 2
 

@@ -1,6 +1,5 @@
 """Commands that read models: an account in words, tables and pictures, and the algorithm as a program."""
 
-import json as json_text
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +8,11 @@ import typer
 
 from lintra import checks, terminal, zoo
 from lintra.anatomy import Account, account
-from lintra.cli.base import MODEL, Json, Seed, Sequences, app, keys
+from lintra.cli.base import MODEL, Json, OwnNoise, Seed, Sequences, app, find_model, keys
 from lintra.compiled import keep_compiled_programs
 from lintra.export import FORMATS, export
 from lintra.figures import curves
 from lintra.figures.style import save, styled
-from lintra.losses import finite
 from lintra.storage import write_aside
 from lintra.theory import Curve, Plot
 
@@ -24,20 +22,20 @@ Model = Annotated[str, typer.Argument(help=MODEL)]
 @app.command()
 def explain(
     model: Model,
-    noise: Annotated[str | None, typer.Option(help="Noise prior; default: the model's own.")] = None,
+    noise: OwnNoise = None,
     out: Annotated[Path | None, typer.Option(help="Folder for pictures; default: none are drawn.")] = None,
     sequences: Sequences = 65_536,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """What a model does: its ω, how it scales, steps and remembers, the noise it believes in, what it needs."""
-    found, own_noise = zoo.find(model)
+    found, prior = find_model(model, noise)
     key = keys(seed)[0]
     keep_compiled_programs()
     track = terminal.progress("without one ω")
-    told = account(found, noise or own_noise or "uniform(0,5)", num_sequences=sequences, key=key, track=track)
+    told = account(found, prior, num_sequences=sequences, key=key, track=track)
     if json:
-        print(json_text.dumps(finite(vars(told)), indent=2))
+        terminal.print_json(vars(told))
     else:
         for title, rows in told.tables().items():
             terminal.print_table(rows, title, {name: name.replace("_", " ") for name in rows[0]})

@@ -9,7 +9,8 @@ import jax
 import typer
 
 from lintra import rows as rows_of
-from lintra import terminal
+from lintra import terminal, zoo
+from lintra.models import AbstractModel
 from lintra.training import TrainingFailedError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -22,6 +23,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
 
+OwnNoise = Annotated[str | None, typer.Option("--noise", help="Noise prior; default: the model's own.")]
 MODEL = "A published model, such as full-7-uniform(0,5), or a model file."
 """How commands that take a model describe it."""
 
@@ -60,6 +62,12 @@ def keys(seed: int) -> jax.Array:
     if not 0 <= seed < 2**63:
         raise ValueError(f"`--seed` must be a whole number from 0 to 2^63 - 1, got {seed}.")
     return jax.random.split(jax.random.key(seed), 3)
+
+
+def find_model(name: str, noise: str | None) -> tuple[AbstractModel, str]:
+    """A model by its name or file, and the noise prior to use: the given one, its own, or that of most figures."""
+    model, own_noise = zoo.find(name)
+    return model, (own_noise or "uniform(0,5)") if noise is None else noise
 
 
 def show(rows: list[dict[str, Any]], title: str, json: bool) -> None:

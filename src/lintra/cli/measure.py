@@ -6,10 +6,24 @@ from typing import Annotated
 import jax
 import typer
 
-from lintra import paper, terminal, zoo
+from lintra import paper, terminal
 from lintra import rows as rows_of
 from lintra.baselines import BASELINES, baseline
-from lintra.cli.base import MODEL, Context, Dim, Json, Noise, Seed, Sequences, Tail, app, keys, show
+from lintra.cli.base import (
+    MODEL,
+    Context,
+    Dim,
+    Json,
+    Noise,
+    OwnNoise,
+    Seed,
+    Sequences,
+    Tail,
+    app,
+    find_model,
+    keys,
+    show,
+)
 from lintra.evaluation import evaluate, evaluate_layers
 from lintra.losses import Estimate
 from lintra.models import Rescaled
@@ -55,7 +69,7 @@ def baselines(
 @app.command("evaluate")
 def evaluate_command(
     model_name: Annotated[list[str], typer.Argument(metavar="MODEL...", help=MODEL)],
-    noise: Annotated[str | None, typer.Option(help="Noise prior; default: the model's own.")] = None,
+    noise: OwnNoise = None,
     context: Annotated[int | None, typer.Option(help="Number of examples; default: as in training.")] = None,
     rescale: Annotated[bool, typer.Option(help="Rescale the Gram matrix to the training length.")] = False,
     every_layer: Annotated[bool, typer.Option(help="Also measure after every layer.")] = False,
@@ -69,10 +83,8 @@ def evaluate_command(
     """Adjusted loss of models, on fresh sequences."""
     rows = []
     for name in model_name:
-        model, own_noise = zoo.find(name)
-        problem = NoisyRegression(
-            model.dim, model.context if context is None else context, noise or own_noise or "uniform(0,5)"
-        )
+        model, prior = find_model(name, noise)
+        problem = NoisyRegression(model.dim, model.context if context is None else context, prior)
         seeds = keys(seed)
         used = Rescaled(model) if rescale else model
         predictors, refused = _baselines(method, problem, seeds[0])

@@ -179,13 +179,14 @@ class Rescaled(AbstractLayered):
 
     def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
         """The weights of the model on the rescaled statistics."""
-        return self.model.weights(self._rescale(stats))
+        return self.model.weights(self.rescale(stats))
 
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The weights of the model after every layer, on the rescaled statistics."""
-        return self.model.layer_weights(self._rescale(stats))
+        return self.model.layer_weights(self.rescale(stats))
 
-    def _rescale(self, stats: GramStatistics) -> GramStatistics:
+    def rescale(self, stats: GramStatistics) -> GramStatistics:
+        """The statistics that the model is shown."""
         factor = self.model.context / stats.count.astype(stats.gram.dtype)
         return GramStatistics(gram=stats.gram * factor[..., None, None], count=stats.count)
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lintra.baselines import oracle_weights
+from lintra.baselines import LeastSquares, oracle_weights
 from lintra.problem import NoisyRegression
 from lintra.recursion import diagonal_recursion
 from lintra.statistics import GramStatistics, Truth, sample_statistics
@@ -76,7 +76,8 @@ def section_5_2(exponent: float = 2.0) -> Finding:
         shares = []
         for std in levels:
             stats, truth = _contexts(std, count)
-            best, ridge = _least_squares(stats), np.asarray(oracle_weights(stats, truth.noise_std))
+            best = np.asarray(LeastSquares().weights(stats))
+            ridge = np.asarray(oracle_weights(stats, truth.noise_std))
             approximate = count / (count + std**exponent) * best
             shares.append(float(((approximate - ridge) ** 2).sum() / (ridge**2).sum()))
         by_count[count] = np.asarray(shares)
@@ -97,7 +98,7 @@ def section_5_3(kept: str = "λ") -> Finding:
     levels, checks, shares = (0.5, 1.0, 2.0, 3.0, 5.0), [], []
     for std in levels:
         stats, _ = _contexts(std, 20)
-        best, gram = _least_squares(stats), np.asarray(stats.gram)
+        best, gram = np.asarray(LeastSquares().weights(stats)), np.asarray(stats.gram)
         square, alpha = gram[:, -1, -1], gram[:, :-1, -1]
         residual = square - np.einsum("bi,bi->b", alpha, best)
         w = np.asarray(diagonal_recursion(omega, stats.gram))
@@ -119,8 +120,3 @@ def section_5_3(kept: str = "λ") -> Finding:
 def _contexts(std: float, count: int) -> tuple[GramStatistics, Truth]:
     problem = NoisyRegression(dim=10, context=count, noise=f"fixed({std})")
     return sample_statistics(problem, jax.random.key(round(100 * std)), (_SEQUENCES,))
-
-
-def _least_squares(stats: GramStatistics) -> np.ndarray:
-    gram = np.asarray(stats.gram)
-    return np.linalg.solve(gram[:, :-1, :-1], gram[:, :-1, -1:])[..., 0]

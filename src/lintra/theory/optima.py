@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lintra import closed_form, paper, zoo
-from lintra.baselines import Bayes, baseline
+from lintra.baselines import Bayes, ConstantRidge, baseline
 from lintra.evaluation import evaluate
 from lintra.excess import excess
 from lintra.models import Full, GDPlusPlus
@@ -26,13 +26,15 @@ def one_layer(extra: float = 1.0) -> Finding:
     n, d, moment = problem.context, problem.dim, problem.noise.second_moment
     rate = -1 / (n + d + extra + moment)
 
+    closed = closed_form.one_layer_loss(problem)
+
     def loss(rate: float) -> float:
         return exact_loss(GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d), problem)
 
     step = 1e-3 * abs(rate)
     slope = (loss(rate + step) - loss(rate - step)) / (2 * step) * abs(rate) / loss(rate)
     claims = [
-        Check("one-layer", "loss of the best rate, against the closed form", loss(rate), _closed(problem), 1e-9),
+        Check("one-layer", "loss of the best rate, against the closed form", loss(rate), closed, 1e-9),
         Check("one-layer", "slope of the loss there", slope, 0.0, 1e-8),
     ]
     model = GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d).to_full()
@@ -40,14 +42,10 @@ def one_layer(extra: float = 1.0) -> Finding:
     claims.append(Check("one-layer", statement, _full_slope(model), 0.0, 5.0))
     for variant in paper.VARIANTS:
         card = zoo.card(f"{variant}-1-{_NOISE}")
-        best = closed_form.adjusted(_closed(problem), problem)
+        best = closed_form.adjusted(closed, problem)
         statement = f"adjusted loss of the published {variant}-1-{_NOISE}"
         claims.append(Check("one-layer", statement, card["adjusted_loss"], best, _ERRORS * card["standard_error"]))
     return Finding(claims)
-
-
-def _closed(problem: NoisyRegression) -> float:
-    return closed_form.one_layer_loss(problem)
 
 
 def _full_slope(model: Full) -> float:
@@ -85,7 +83,7 @@ def best_polynomial(factor: float = 1.0) -> Finding:
     problem = NoisyRegression(noise=_NOISE)
     moment = factor * problem.noise.second_moment
     bent = {f"{b:+g} at {p:g}": Shrinkage(moment, b, p) for b in (-0.3, 0.3) for p in (4.0, 12.0, 30.0)}
-    straight = {"straight": Shrinkage(moment, 0.0, 0.0)}
+    straight = {"straight": ConstantRidge(moment)}
     measured = evaluate(straight | bent, problem, num_sequences=_SEQUENCES, key=jax.random.key(6))
     gaps = {name: measured.difference(name, "straight") for name in bent}
     name, gap = min(gaps.items(), key=lambda item: item[1].mean)
@@ -115,7 +113,7 @@ def exact_loss(model: GDPlusPlus, problem: NoisyRegression) -> float:
 def known_noise(factor: float = 1.0) -> Finding:
     """With σ known nothing beats ridge regression with the penalty σ²."""
     problem = NoisyRegression(noise="fixed(2)")
-    penalties = {f"{share:g}": baseline_ridge(4.0 * factor * share) for share in (0.5, 0.8, 1.0, 1.25, 2.0)}
+    penalties = {f"{share:g}": ConstantRidge(4.0 * factor * share) for share in (0.5, 0.8, 1.0, 1.25, 2.0)}
     measured = evaluate(penalties, problem, num_sequences=_SEQUENCES, key=jax.random.key(7))
     losses = {name: measured.adjusted(name).mean for name in penalties}
     others = [value for name, value in losses.items() if name != "1"]
@@ -125,11 +123,6 @@ def known_noise(factor: float = 1.0) -> Finding:
             Check("oracle", "least adjusted loss with ½, ⅘, 5/4 and 2 times σ²", min(others), 1e-4, 0.0, "≥"),
         ]
     )
-
-
-def baseline_ridge(penalty: float) -> Shrinkage:
-    """Ridge regression with this penalty."""
-    return Shrinkage(penalty, 0.0, 0.0)
 
 
 def unknown_noise() -> Finding:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from lintra import zoo
-from lintra.models import AbstractModel
+from lintra.models import AbstractModel, Rescaled
 from lintra.statistics import GramStatistics
 from lintra.theory.check import Check, Curve, Finding, Plot, Slope
 
@@ -94,8 +94,7 @@ def trained_squares(model: AbstractModel, count: int, draws: int = _DRAWS // 2) 
     x, w = rng.normal(size=(draws, count, model.dim)), rng.normal(size=(draws, model.dim))
     y = np.einsum("bnd,bd->bn", x, w)
     stats = GramStatistics.from_data(x, y)
-    scaled = GramStatistics(stats.gram * (model.context / count), stats.count)
-    moved = jax.tree.map(np.asarray, model.implicit(scaled))
+    moved = jax.tree.map(np.asarray, model.implicit(Rescaled(model).rescale(stats)))
     labels = moved.a[:, -1, None] * y - np.einsum("bnd,bd->bn", x, moved.w[:, -1])
     target = x[..., 0] ** 2
     return (labels * target).sum(1) ** 2 / ((labels**2).sum(1) * (target**2).sum(1))
