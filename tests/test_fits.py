@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -110,12 +112,25 @@ def test_a_known_model_is_tried_at_the_last_depth():
     task = Task("diag", 2, "choice(1,3)", dim=3, context=6)
     known, _ = grow(GDPlusPlusGrowth("gd++", KEY, task))
     stage = DiagonalGrowth("diag", KEY, task, held_out=8192)
-    assert np.array_equal(stage.start({"gd++": known})["known"][..., :2], known.rates)
+    assert np.array_equal(stage.start({"gd++": known})["known"][0, ..., :2], known.rates)
     model, losses = grow(stage, {"gd++": known})
     measured = evaluate({"diag": model, "gd++": known}, task.problem, num_sequences=50_000, key=KEY)
     better = measured.difference("diag", "gd++")
     assert better.mean < -4 * better.standard_error
     assert losses[1] < losses[0]
+
+
+def test_two_heads_start_from_one_and_are_never_worse():
+    task = Task("diag", 2, "choice(1,3)", dim=3, context=6)
+    one, (*_, loss) = grow(DiagonalGrowth("diag", KEY, task, held_out=8192))
+    both = replace(task, heads=2)
+    stage = DiagonalGrowth("diag", KEY, both, held_out=8192)
+    gram = jnp.cov(jax.random.normal(KEY, (4, 9)))
+    spread = stage.model(stage.start({"fewer-heads": one})["known"][0])
+    assert spread.num_heads == 2
+    np.testing.assert_allclose(spread.final(gram), one.final(gram), rtol=1e-12)
+    _, losses = grow(stage, {"fewer-heads": one})
+    assert losses[-1] < 1.001 * loss
 
 
 def test_a_fit_never_takes_a_step_that_overflows():

@@ -6,7 +6,7 @@ the choice at the end: without noise nothing that was trained on sequences is as
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -60,7 +60,8 @@ class Fast(AbstractRecipe):
         stages: list[AbstractStage] = []
         smaller = [name for name in ("gd++", "diag") if name in known]
         if not smaller:
-            stages.append(GDPlusPlusGrowth("gd++", keys[0], task, tail=self.tail))
+            heads = task.heads if task.variant == "gd++" else 1
+            stages.append(GDPlusPlusGrowth("gd++", keys[0], replace(task, heads=heads), tail=self.tail))
         if task.variant == "gd++":
             return stages
         if task.variant == "diag":
@@ -69,8 +70,9 @@ class Fast(AbstractRecipe):
             stages += self._full(
                 task, keys[1], keys[2], tuple(name for name in ("shallower", "diag") if name in known)
             )
-        candidates = task.variant, *(smaller or ("gd++",)), *({"shallower"} & set(known))
-        return [*stages, Selection("chosen", keys[3], task.problem, task.variant, candidates, self.blocks)]
+        others = [name for name in ("fewer-heads", "shallower") if name in known]
+        candidates = task.variant, *(smaller or ("gd++",)), *others
+        return [*stages, Selection("chosen", keys[3], task, candidates, self.blocks)]
 
     def unused(self, task: Task) -> frozenset[str]:
         """What only FULL needs, and for GD++ what only sequences need."""

@@ -19,7 +19,7 @@ from lintra.models import AbstractModel, Diagonal, GDPlusPlus
 from lintra.training.held_out import HeldOut, sample_held_out
 from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
 from lintra.training.lessons import sample_with_rare
-from lintra.training.recipe import Task, as_family
+from lintra.training.recipe import Task, as_family, head_shares
 from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
 
 _TRIAL = 10  # iterations for every place
@@ -75,21 +75,21 @@ class AbstractGrowth(AbstractStage):
         return {
             "depth": jnp.asarray(len(numbers), int),
             "numbers": jnp.zeros(shape).at[: len(numbers)].set(numbers),
-            "known": jnp.zeros(shape) if known is None else known,
+            "known": jnp.stack(known) if known else jnp.zeros((0, *shape)),
             "held_out": jnp.asarray(jnp.inf),
         }
 
-    def known(self, models: Models) -> Float[Array, "layers heads k"] | None:
-        """Numbers of a model of full depth that is worth trying too."""
-        return None
+    def known(self, models: Models) -> list[Float[Array, "layers heads k"]]:
+        """Numbers of models of full depth that are worth trying too."""
+        return []
 
     def advance(self, state: State, material: Any) -> State:
         """Add one layer."""
         first, second, *polishing = self.fits(material)
         depth = int(state["depth"]) + 1
         starts = self._starts(np.asarray(state["numbers"]), depth)
-        if depth == self.task.layers and state["known"].any():
-            starts.append(np.asarray(state["known"]))
+        if depth == self.task.layers:
+            starts += list(np.asarray(state["known"]))
         mask = jnp.zeros(state["numbers"].shape).at[:depth].set(1.0)
         tried = [levenberg_marquardt(first, jnp.asarray(start), mask, _TRIAL) for start in starts]
         tried = [levenberg_marquardt(second, numbers, mask, _CHOICE) for numbers, _ in _best(tried, _KEPT)]
@@ -136,14 +136,12 @@ class AbstractGrowth(AbstractStage):
 
     def _starts(self, numbers: Float[np.ndarray, "layers heads k"], depth: int) -> list[np.ndarray]:
         """A seedling at every place; heads share a layer's numbers unevenly, so that they can part."""
-        heads = self.task.heads
-        share = (1 + 0.5 * np.cos(np.arange(heads))) / heads
-        starts = []
-        for place in range(depth):
-            for seedling in self.seedlings:
-                layer = seedling * share[:, None] ** 0.5 if heads > 1 else seedling[None]
-                starts.append(np.insert(numbers, place, layer, axis=0)[: len(numbers)])
-        return starts
+        shares = head_shares(self.task.heads)[:, None] ** 0.5
+        return [
+            np.insert(numbers, place, seedling * shares, axis=0)[: len(numbers)]
+            for place in range(depth)
+            for seedling in self.seedlings
+        ]
 
     def progress(self, state: State) -> tuple[int, int]:
         """In layers."""
@@ -263,13 +261,13 @@ class DiagonalGrowth(AbstractGrowth):
         """On few sequences, more, and all."""
         return material[0]
 
-    def known(self, models: Models) -> Float[Array, "layers heads k"] | None:
-        """GD++ is a DIAG model."""
-        return self.numbers(models["gd++"]) if "gd++" in models else None
+    def known(self, models: Models) -> list[Float[Array, "layers heads k"]]:
+        """GD++ is a DIAG model, and so is one with fewer heads."""
+        return [self.numbers(models[name]) for name in ("gd++", "fewer-heads") if name in models]
 
     def numbers(self, model: AbstractModel) -> Float[Array, "layers heads k"]:
         """Its p and q."""
-        diagonal = as_family("diag", model)
+        diagonal = as_family(self.task, model)
         assert isinstance(diagonal, Diagonal)
         return jnp.concatenate([diagonal.p, diagonal.q], axis=-1)
 

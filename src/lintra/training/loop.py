@@ -90,10 +90,15 @@ def train(
 
 def _checked(known: Mapping[str, AbstractModel], task: Task) -> Models:
     """See that known models are what their names say."""
+    shapes = {
+        "shallower": (task.variant, task.layers - 1, task.heads),
+        "gd++": ("gd++", task.layers, 1),
+        "diag": ("diag", task.layers, task.heads),
+        "fewer-heads": (task.variant, task.layers, task.heads - 1),
+    }
     for name, model in known.items():
-        checks.one_of("known", name, ("shallower", "gd++", "diag"))
-        family, layers = (task.variant, task.layers - 1) if name == "shallower" else (name, task.layers)
-        expected = family, layers, task.heads, task.dim, task.context
+        checks.one_of("known", name, tuple(shapes))
+        expected = *shapes[name], task.dim, task.context
         found = model.family, model.num_layers, model.num_heads, model.dim, model.context
         if found != expected:
             raise ValueError(

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+import numpy as np
+from jaxtyping import Array, Float, Key
 
 from lintra import checks
 from lintra.models import FAMILIES, AbstractModel, Diagonal, GDPlusPlus
@@ -83,7 +84,8 @@ class AbstractRecipe(abc.ABC):
         """The stages, of which the last one leaves the trained model behind.
 
         Models of these names are `known` from other tasks: `shallower` is of the same family with one layer
-        less, and `gd++` and `diag` are smaller families with as many layers. A recipe may start from them.
+        less, `gd++` and `diag` are smaller families with as many layers, and `fewer-heads` has one head less.
+        A recipe may start from them.
         """
 
     def settings(self) -> dict[str, Any]:
@@ -155,20 +157,35 @@ class RandomAndKnown:
             noise = replace(self.random, count=3, scale=self.disturbance)(
                 models, jax.random.fold_in(key, 2**31 + number)
             )
-            model = as_family(task.variant, models[name])
+            model = as_family(task, models[name])
             places = sorted({0, model.num_layers // 2, model.num_layers}) if name == "shallower" else [None]
             padded = stack([_with_gap(model, place) for place in places])
             starts.append(jax.tree.map(lambda at, by: at + by[: at.shape[0]], padded, noise))
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *starts)
 
 
-def as_family(variant: str, model: AbstractModel) -> AbstractModel:
-    """The same model as a member of a larger family."""
-    if variant == "full" and isinstance(model, GDPlusPlus | Diagonal):
-        return model.to_full()
-    if variant == "diag" and isinstance(model, GDPlusPlus):
-        return model.to_diagonal()
-    return model
+def as_family(task: Task, model: AbstractModel) -> AbstractModel:
+    """The same model as a member of a task's family, which is as large or larger, with as many heads."""
+    if task.variant == "full" and isinstance(model, GDPlusPlus | Diagonal):
+        model = model.to_full()
+    if task.variant == "diag" and isinstance(model, GDPlusPlus):
+        model = model.to_diagonal()
+    more = task.heads - model.num_heads
+    if not more or task.variant == "gd++":
+        return model
+    shares = head_shares(more + 1) ** 0.5  # P and Q multiply
+
+    def split(leaf: Float[Array, "layers heads ..."]) -> Float[Array, "layers more ..."]:
+        first = leaf[:, :1] * shares.reshape(1, -1, *[1] * (leaf.ndim - 2))
+        return jnp.concatenate([first, leaf[:, 1:]], axis=1)
+
+    return jax.tree.map(split, model)
+
+
+def head_shares(heads: int) -> Float[np.ndarray, " heads"]:
+    """How heads share the work of one: unevenly, so that they can part, and one in all."""
+    shares = 1 + 0.5 * np.cos(np.arange(heads))
+    return shares / shares.sum()
 
 
 def _with_gap(model: AbstractModel, place: int | None) -> AbstractModel:

@@ -15,13 +15,14 @@ from lintra.objective import half_square
 from lintra.problem import NoisyRegression
 from lintra.statistics import sample_statistics
 from lintra.training.lessons import BLOCK, LONGER, stretched
-from lintra.training.recipe import as_family, stack
+from lintra.training.recipe import Task, as_family, stack
 from lintra.training.stage import AbstractStage, Models, State, token
 
 _SCALES = (1.0, LONGER)  # of the inputs, in turn
 _MEMORY = 2**30  # bytes that blocks may take to be kept
 _RARE = 1e-7  # probability of the worst sequences, which do not count
 _WORST = 256  # sequences of which one knows how bad they are
+_TIE = 1e-4  # by how much, as a share, what was trained must be better than what is simpler
 
 Weighed = tuple[Float[Array, "b e e"], Float[Array, "b d"], Float[Array, " b"]]
 """Gram matrices divided by the context length, the oracle's weights, and importance weights."""
@@ -35,41 +36,40 @@ class Selection(AbstractStage):
     are 1.1 times as long, each with the ratio of its densities as its weight. The longer inputs see
     explosions that hundreds of thousands of plain sequences do not. What is rarer still is left out: every
     deep model explodes somewhere, and of the worst sequences those with a probability of 1e-7 in all do not
-    count. A model is as good as the worse estimate.
+    count. A model is as good as the worse estimate, and what was trained must be better than what was there
+    before by more than these sequences can tell.
 
     Arguments:
         name: What the chosen model will be called.
         key: Randomness.
-        problem: Where sequences come from.
-        variant: The family that is trained.
-        candidates: Names of the models.
+        task: What is trained.
+        candidates: Names of the models: the first is the one that was trained, the others are simpler ones.
         blocks: Number of blocks of 8,192 sequences, an even number.
     """
 
     name: str = eqx.field(static=True)
     key: Key[Array, ""]
-    problem: NoisyRegression
-    variant: str = eqx.field(static=True)
+    task: Task = eqx.field(static=True)
     candidates: tuple[str, ...] = eqx.field(static=True)
     blocks: int = eqx.field(static=True, default=64)
 
     @property
     def material(self) -> Hashable:
         """The problem, the key and the number of blocks."""
-        return "selection", token(self.problem, self.key), self.blocks
+        return "selection", token(self.task.problem, self.key), self.blocks
 
     def prepare(self) -> list[Weighed] | None:
         """Draw all blocks, of every scale in turn, if they fit into memory."""
-        fits = self.blocks * BLOCK * (self.problem.dim + 1) ** 2 * 8 < _MEMORY
+        fits = self.blocks * BLOCK * (self.task.dim + 1) ** 2 * 8 < _MEMORY
         return [self._block(number) for number in range(self.blocks)] if fits else None
 
     def _block(self, number: int) -> Weighed:
-        return _sample(self.problem, jax.random.fold_in(self.key, number), _SCALES[number % len(_SCALES)])
+        return _sample(self.task.problem, jax.random.fold_in(self.key, number), _SCALES[number % len(_SCALES)])
 
     def start(self, models: Models) -> State:
         """No sequences seen."""
         layers = max(models[name].num_layers for name in self.candidates)
-        candidates = [_deepened(as_family(self.variant, models[name]), layers) for name in self.candidates]
+        candidates = [_deepened(as_family(self.task, models[name]), layers) for name in self.candidates]
         shape = len(_SCALES), len(self.candidates)
         nothing = jnp.zeros((*shape, _WORST))
         return {
@@ -115,7 +115,9 @@ class Selection(AbstractStage):
         return (np.asarray(state["total"]) + counted) / sequences
 
     def _best(self, state: State) -> int:
-        return int(np.argmin(self._means(state).max(axis=0)))
+        handicap = np.ones(len(self.candidates))
+        handicap[0] += _TIE
+        return int(np.argmin(self._means(state).max(axis=0) * handicap))
 
 
 @jax.jit
