@@ -18,6 +18,7 @@ from lintra.measurements import Measurements, noise_levels
 from lintra.models import FAMILIES
 from lintra.report import make
 from lintra.report.page import number
+from lintra.sweep import Processes
 from lintra.tabular import to_csv
 
 KEY = jax.random.key(0)
@@ -147,6 +148,21 @@ def test_excess_is_the_loss_above_the_bayes_predictors():
     assert above["ada-ridge"].standard_error < measured.difference("ada-ridge", "bayes").standard_error
 
 
+def test_what_is_measured_ahead_in_processes_is_what_is_measured_here(small_zoo, measurements):
+    pieces = [("column", "uniform(0,5)"), ("column", "choice(1,3)"), *FIGURES["8"].pieces()[:1]]
+    pieces += [("excess", "fixed(2)", (), ())]  # for which there are no models
+    elsewhere = Measurements(zoo.Zoo(small_zoo), sequences=8192, profile_sequences=512)
+    with Processes(2) as executor:
+        elsewhere.ahead(pieces, executor)
+    assert set(elsewhere._kept) == set(pieces[:-1])
+    for here, there in zip(
+        measurements.column("choice(1,3)").rows, elsewhere.column("choice(1,3)").rows, strict=True
+    ):
+        assert there.adjusted_loss == pytest.approx(here.adjusted_loss, rel=1e-9)
+    with pytest.raises(zoo.UnknownModelError, match=r"no models at fixed\(2\)"):
+        elsewhere.excess("fixed(2)", (), ())
+
+
 def test_figure_8_measures_what_is_there_beside_the_baselines(measurements):
     rows = FIGURES["8"].compute(measurements)
     places = {(row["noise"], row["method"], row["heads"], row["layers"]) for row in rows}
@@ -159,7 +175,8 @@ def test_figure_8_measures_what_is_there_beside_the_baselines(measurements):
 @pytest.mark.slow
 def test_the_report_names_what_is_missing(measurements, tmp_path):
     sentences = []
-    page = make(measurements, tmp_path, sentences.append).read_text()
+    with Processes(2) as executor:
+        page = make(measurements, tmp_path, executor, sentences.append).read_text()
     assert "Missing models:" in page
     assert "full-7-uniform(0,5)" in page
     assert "Not measured, since" in page

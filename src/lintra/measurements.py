@@ -1,8 +1,9 @@
 """What the figures and the report are made from: each thing is measured once, on fresh sequences."""
 
 import zlib
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,11 +11,13 @@ import numpy as np
 
 from lintra import paper, table1
 from lintra.baselines import Bayes, baseline
+from lintra.compiled import keep_compiled_programs
 from lintra.evaluation import Track, evaluate, evaluate_layers, profile
 from lintra.excess import excess
 from lintra.models import AbstractModel
 from lintra.noise import AbstractDiscrete, parse_noise
 from lintra.problem import NoisyRegression
+from lintra.sweep import finished
 from lintra.training import Task
 from lintra.zoo import UnknownModelError, Zoo
 
@@ -23,6 +26,9 @@ SEEDED = "uniform(0,5)"
 
 Row = dict[str, Any]
 """Values by column, as they are written to CSV."""
+
+Piece = tuple[Any, ...]
+"""Something to measure: the name of a method of `Measurements`, and its arguments."""
 
 
 class Measurements:
@@ -46,18 +52,35 @@ class Measurements:
         track: Callable[[str], Track] | None = None,
     ):
         self.zoo, self.sequences, self.profile_sequences = zoo, sequences, profile_sequences
-        self._key, self._track = jax.random.key(seed), track
-        self.column = lru_cache(self._column)
-        self.profile = lru_cache(self._profile)
-        self.seeds = lru_cache(self._seeds)
+        self._seed, self._track = seed, track
+        self._kept: dict[Piece, Any] = {}
+
+    def ahead(self, pieces: Iterable[Piece], executor: Executor) -> None:
+        """Measure what will be asked for, the first pieces first, in an executor's processes."""
+        settings = {name: getattr(self, name) for name in ("sequences", "profile_sequences")}
+        settings |= {"seed": self._seed}
+        missing = [piece for piece in dict.fromkeys(pieces) if piece not in self._kept]
+        futures = {executor.submit(_measure, self.zoo.path, settings, piece): piece for piece in missing}
+        for future in finished(futures, self._show("measuring")):
+            if not isinstance(future.exception(), UnknownModelError):  # who asks for it will be told
+                self._kept[futures[future]] = future.result()
+
+    def _once(self, name: str, *arguments: Any) -> Any:
+        """What was measured before, or is measured now."""
+        if (name, *arguments) not in self._kept:
+            self._kept[name, *arguments] = getattr(self, f"_{name}")(*arguments)
+        return self._kept[name, *arguments]
 
     def models(self, noise: str, layers: range = range(1, 8)) -> dict[tuple[str, int], AbstractModel]:
         """The best models of one noise prior that are there, by family and number of layers."""
         names = {(variant, depth): f"{variant}-{depth}-{noise}" for variant in paper.VARIANTS for depth in layers}
         return {place: self.zoo.load(name) for place, name in names.items() if name in self.zoo.cards}
 
-    def _column(self, noise: str) -> table1.Column:
+    def column(self, noise: str) -> table1.Column:
         """A column of Table 1."""
+        return self._once("column", noise)
+
+    def _column(self, noise: str) -> table1.Column:
         return table1.column(
             noise,
             self.models(noise),
@@ -71,8 +94,11 @@ class Measurements:
         names = ("noise", "method", "layers", "adjusted_loss", "standard_error")
         return [{name: getattr(row, name) for name in names} for row in self.column(noise).rows]
 
-    def _profile(self, noise: str, layers: range = range(7, 8)) -> list[Row]:
+    def profile(self, noise: str, layers: range) -> list[Row]:
         """Losses of models and baselines of a noise prior at noise levels from 0 to beyond its largest."""
+        return self._once("profile", noise, layers)
+
+    def _profile(self, noise: str, layers: range) -> list[Row]:
         problem = NoisyRegression(noise=noise)
         tuning_key, key = jax.random.split(self._fold("profile", noise))
         predictors: dict[str, Any] = {
@@ -96,7 +122,7 @@ class Measurements:
                 )
         return rows
 
-    def _seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
+    def seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
         """The models of all seeds at the prior of Figures 5 and 7; GD++, which knows no chance, has one."""
         seeds = range(1 if variant == "gd++" else SEEDS)
         names = {seed: f"{variant}-{layers}-{SEEDED}-seed{seed}" for seed in seeds}
@@ -104,8 +130,11 @@ class Measurements:
             names[0] = f"{variant}-{layers}-{SEEDED}"
         return {seed: self.zoo.load(name) for seed, name in names.items() if name in self.zoo.cards}
 
-    def layer_by_layer(self, noise: str, depths: range, sequences: int) -> list[Row]:
-        """Loss after every layer of every seed's models, on the given prior."""
+    def layer_by_layer(self, noises: tuple[str, ...], depths: range) -> list[Row]:
+        """Loss after every layer of every seed's models, and of their prior's Bayes predictor, on given priors."""
+        return self._once("layer_by_layer", noises, depths)
+
+    def _layer_by_layer(self, noises: tuple[str, ...], depths: range) -> list[Row]:
         models = {
             f"{variant}/{depth}/{seed}": model
             for variant in paper.VARIANTS
@@ -114,23 +143,28 @@ class Measurements:
         }
         if not models:
             raise UnknownModelError(f"There are no models of several seeds at {SEEDED} in the zoo.")
-        problem, key = NoisyRegression(noise=noise), self._fold("layers", SEEDED)
-        measured = evaluate_layers(models, problem, num_sequences=sequences, key=key)
+        bayes = {"bayes": Bayes(parse_noise(SEEDED))}
+        settings: dict[str, Any] = {
+            "num_sequences": self.profile_sequences,
+            "key": self._fold("layers", SEEDED),
+        }
         rows = []
-        for name in measured.losses:
-            variant, depth, seed, after = name.split("/")
-            place = {"method": variant, "layers": int(depth), "seed": int(seed), "after": int(after)}
-            rows.append(place | measured.adjusted(name).as_adjusted_loss())
+        for noise in noises:
+            problem = NoisyRegression(noise=noise)
+            measured = evaluate_layers(models, problem, **settings)
+            for name in measured.losses:
+                variant, depth, seed, after = name.split("/")
+                place = {"method": variant, "layers": int(depth), "seed": int(seed), "after": int(after)}
+                rows.append({"noise": noise} | place | measured.adjusted(name).as_adjusted_loss())
+            floor = evaluate(bayes, problem, **settings).adjusted("bayes").as_adjusted_loss()
+            rows.append({"noise": noise, "method": "bayes", "layers": None, "seed": None, "after": None} | floor)
         return rows
 
-    def floor(self, noise: str, sequences: int) -> Row:
-        """Loss of the Bayes predictor of Figures 5 and 7's prior, on the given prior, as `layer_by_layer`."""
-        problem, key = NoisyRegression(noise=noise), self._fold("layers", SEEDED)
-        bayes = {"bayes": Bayes(parse_noise(SEEDED))}
-        return evaluate(bayes, problem, num_sequences=sequences, key=key).adjusted("bayes").as_adjusted_loss()
-
-    def excess(self, noise: str, tasks: Sequence[Task], baselines: Sequence[str]) -> list[Row]:
+    def excess(self, noise: str, tasks: tuple[Task, ...], baselines: tuple[str, ...]) -> list[Row]:
         """Loss above the Bayes floor, on a quarter of the sequences, of baselines and of models that are there."""
+        return self._once("excess", noise, tasks, baselines)
+
+    def _excess(self, noise: str, tasks: tuple[Task, ...], baselines: tuple[str, ...]) -> list[Row]:
         problem = NoisyRegression(noise=noise)
         tuning_key, key = jax.random.split(self._fold("excess", noise))
         there = {task.name: task for task in tasks if task.name in self.zoo.cards}
@@ -152,10 +186,19 @@ class Measurements:
 
     def _fold(self, *words: str) -> jax.Array:
         """A key for each thing that is measured."""
-        return jax.random.fold_in(self._key, zlib.crc32(" ".join(("measurements", *words)).encode()))
+        return jax.random.fold_in(
+            jax.random.key(self._seed), zlib.crc32(" ".join(("measurements", *words)).encode())
+        )
 
     def _show(self, description: str) -> Track | None:
         return None if self._track is None else self._track(description)
+
+
+def _measure(zoo: Path, settings: dict[str, Any], piece: Piece) -> Any:
+    """Measure a piece, in a process of its own."""
+    keep_compiled_programs()
+    name, *arguments = piece
+    return getattr(Measurements(Zoo(zoo), **settings), name)(*arguments)
 
 
 def noise_levels(noise: str, count: int = 25) -> list[float]:

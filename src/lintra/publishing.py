@@ -1,17 +1,18 @@
 """From a store of trained cells to a zoo: the best seed of every cell, all seeds where figures need them."""
 
 import zlib
-from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from lintra import zoo
+from lintra.compiled import keep_compiled_programs
 from lintra.evaluation import Track, evaluate
 from lintra.losses import Comparison
 from lintra.models import AbstractModel
-from lintra.sweep import Cell, Chain, Store
+from lintra.sweep import Cell, Chain, Store, finished
 
 Entry = tuple[AbstractModel, zoo.Card]
 
@@ -20,36 +21,39 @@ def publish(
     chains: list[Chain],
     store: Store,
     path: Path,
+    executor: Executor,
     *,
     num_sequences: int = 1_000_000,
     seed: int = 0,
-    track: Callable[[str], Track] | None = None,
+    track: Track | None = None,
 ) -> list[str]:
     """Measure all cells that are in the store, write the zoo, and return the names of the cells that are not.
 
-    All models of one problem are measured on the same sequences. The best seed of a cell is the one that was
-    best when its training ended, not the one that is best here.
+    All models of one problem are measured on the same sequences, in one of an executor's processes.
+    The best seed of a cell is the one that was best when its training ended, not the one that is best here.
     """
     cells = list(dict.fromkeys(cell for chain in chains for cell in chain))
     missing = set(store.missing(cells))
     there = [cell for cell in cells if cell not in missing]
-    entries: dict[str, Entry] = {}
-    problems = {(cell.task.noise, cell.task.dim, cell.task.context) for cell in there}
-    for place in sorted(problems):
-        own = [cell for cell in there if (cell.task.noise, cell.task.dim, cell.task.context) == place]
-        key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(f"publish {place}".encode()))
-        shown = None if track is None else track(f"measuring {place[0]}")
-        entries |= _entries(own, store, num_sequences, key, shown)
-    zoo.write(path, entries)
+    problems: dict[tuple[str, int, int], list[Cell]] = {}
+    for cell in there:
+        problems.setdefault((cell.task.noise, cell.task.dim, cell.task.context), []).append(cell)
+    largest_first = sorted(problems.items(), key=lambda place: -len(place[1]))
+    futures = {
+        executor.submit(_entries, own, store.folder, num_sequences, seed, f"publish {place}"): place
+        for place, own in largest_first
+    }
+    entries = {futures[future]: future.result() for future in finished(futures, track)}
+    zoo.write(path, {name: entry for place in sorted(entries) for name, entry in entries[place].items()})
     return [cell.name for cell in cells if cell in missing]
 
 
-def _entries(
-    cells: list[Cell], store: Store, num_sequences: int, key: jax.Array, track: Track | None
-) -> dict[str, Entry]:
+def _entries(cells: list[Cell], folder: Path, num_sequences: int, seed: int, word: str) -> dict[str, Entry]:
     """The entries of one problem."""
+    keep_compiled_programs()
+    store, key = Store(folder), jax.random.fold_in(jax.random.key(seed), zlib.crc32(word.encode()))
     models = {cell.name: store.load(cell) for cell in cells}
-    measured = evaluate(models, cells[0].task.problem, num_sequences=num_sequences, key=key, track=track)
+    measured = evaluate(models, cells[0].task.problem, num_sequences=num_sequences, key=key)
     seconds, entries = store.seconds(), {}
     by_task: dict[str, list[Cell]] = {}
     for cell in cells:

@@ -32,6 +32,7 @@ class Zoo:
     """
 
     def __init__(self, path: Path):
+        self.path = path
         self._tensors, metadata = read_tensors(path, _FORMAT)
         self.cards: dict[str, Card] = json.loads(metadata["cards"])
 

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, figures, publishing, terminal, zoo
+from lintra import checks, cores, figures, publishing, terminal, zoo
 from lintra import report as reports
 from lintra.cli.base import STORE, Json, Seed, app
 from lintra.compiled import keep_compiled_programs
 from lintra.figures import FIGURES
 from lintra.measurements import Measurements
-from lintra.sweep import GRIDS, Store
+from lintra.sweep import GRIDS, Processes, Store
 
 ZooFile = Annotated[Path | None, typer.Option("--zoo", help="A zoo of your own; default: the published one.")]
 ColumnSequences = Annotated[int, typer.Option("--sequences", help="Fresh sequences for a column of Table 1.")]
@@ -35,9 +35,11 @@ def publish(
     if not store.is_dir():
         raise ValueError(f"`--store` '{store}' is not there. Train it first: lintra sweep {grids[0]}")
     chains = [chain for name in grids for chain in GRIDS[name]()]
-    missing = publishing.publish(
-        chains, Store(store), out, num_sequences=sequences, seed=seed, track=terminal.progress
-    )
+    with Processes(cores.count()) as executor:
+        track = terminal.progress("measuring")
+        missing = publishing.publish(
+            chains, Store(store), out, executor, num_sequences=sequences, seed=seed, track=track
+        )
     for name in missing:
         terminal.say(f"{name} is not in the store.")
     terminal.say(f"{len(zoo.Zoo(out).cards)} models in '{out}'.")
@@ -87,7 +89,8 @@ def report(
     """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
     keep_compiled_programs()
     measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
-    terminal.say(f"The report is {reports.make(measurements, out, terminal.say)}")
+    with Processes(cores.count()) as executor:
+        terminal.say(f"The report is {reports.make(measurements, out, executor, terminal.say)}")
 
 
 def _zoo(path: Path | None) -> zoo.Zoo:

@@ -4,11 +4,16 @@ from matplotlib.figure import Figure
 
 from lintra.figures.panels import against_depth
 from lintra.figures.style import LOOKS, legend
-from lintra.measurements import Measurements, Row
+from lintra.measurements import Measurements, Piece, Row
 from lintra.paper import UNIFORM
 
 CAPTION = "Adjusted loss against the number of layers, for noise levels uniform up to σ_max."
 NOISES = UNIFORM
+
+
+def pieces() -> list[Piece]:
+    """What is measured for it."""
+    return [("column", noise) for noise in NOISES]
 
 
 def compute(measurements: Measurements) -> list[Row]:

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
-from lintra.measurements import Measurements, Row
+from lintra.measurements import Measurements, Piece, Row
 from lintra.paper import UNIFORM
 
 CAPTION = (
@@ -16,10 +16,15 @@ DEPTHS = range(2, 8)
 _TOPS = dict(zip(NOISES, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), strict=True))  # as in the paper
 
 
-def compute(measurements: Measurements) -> list[Row]:
+def pieces() -> list[Piece]:
     """Profiles of 7 layers for every prior, and of all depths for σ_max = 5."""
-    deep = [row for noise in NOISES if noise != "uniform(0,5)" for row in measurements.profile(noise)]
-    return deep + measurements.profile("uniform(0,5)", DEPTHS)
+    deep: list[Piece] = [("profile", noise, range(7, 8)) for noise in NOISES if noise != "uniform(0,5)"]
+    return [*deep, ("profile", "uniform(0,5)", DEPTHS)]
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """All these profiles."""
+    return [row for _, *place in pieces() for row in measurements.profile(*place)]
 
 
 def draw(rows: list[Row]) -> Figure:

@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
-from lintra.measurements import Measurements, Row
+from lintra.measurements import Measurements, Piece, Row
 from lintra.paper import CATEGORICAL
 
 CAPTION = (
@@ -14,6 +14,11 @@ CAPTION = (
 NOISES = CATEGORICAL
 DEPTHS = range(2, 8)
 _TOP = 0.25
+
+
+def pieces() -> list[Piece]:
+    """The two columns of Table 1, and the profiles of all depths."""
+    return [piece for noise in NOISES for piece in (("column", noise), ("profile", noise, DEPTHS))]
 
 
 def compute(measurements: Measurements) -> list[Row]:

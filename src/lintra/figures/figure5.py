@@ -5,7 +5,7 @@ from matplotlib import colormaps
 from matplotlib.figure import Figure
 
 from lintra.figures.style import LOOKS, select
-from lintra.measurements import SEEDED, Measurements, Row
+from lintra.measurements import SEEDED, Measurements, Piece, Row
 from lintra.paper import VARIANTS
 
 CAPTION = (
@@ -16,12 +16,14 @@ DEPTHS = range(1, 8)
 _DASHES = ["-", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1)), "-"]
 
 
-def compute(measurements: Measurements) -> list[Row]:
+def pieces() -> list[Piece]:
     """Losses of every seed's models after every layer, and the Bayes floor."""
-    sequences = measurements.profile_sequences
-    floor = {"method": "bayes", "layers": None, "seed": None, "after": None}
-    rows = measurements.layer_by_layer(SEEDED, DEPTHS, sequences)
-    return [*rows, floor | measurements.floor(SEEDED, sequences)]
+    return [("layer_by_layer", (SEEDED,), DEPTHS)]
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """These losses."""
+    return measurements.layer_by_layer((SEEDED,), DEPTHS)
 
 
 def draw(rows: list[Row]) -> Figure:

@@ -4,12 +4,17 @@ from matplotlib.figure import Figure
 
 from lintra.figures import panels
 from lintra.figures.style import LOOKS
-from lintra.measurements import Measurements, Row
+from lintra.measurements import Measurements, Piece, Row
 
 CAPTION = (
     "Unadjusted loss at each noise level, 7 layers, trained at uniform(0,5): methods can hardly be told apart."
 )
 NOISE = "uniform(0,5)"
+
+
+def pieces() -> list[Piece]:
+    """The profile of all depths, which Figure 3 shows too."""
+    return [("profile", NOISE, range(2, 8))]
 
 
 def compute(measurements: Measurements) -> list[Row]:

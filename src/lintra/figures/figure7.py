@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from lintra.figures.figure5 import colours_of_depth, over_seeds
 from lintra.figures.style import LOOKS, select, shade
-from lintra.measurements import SEEDED, Measurements, Row
+from lintra.measurements import SEEDED, Measurements, Piece, Row
 from lintra.paper import VARIANTS
 
 CAPTION = (
@@ -13,18 +13,22 @@ CAPTION = (
     "standard deviations over five seeds."
 )
 DEPTHS = range(2, 9)
-_SEQUENCES = 8192
-LEVELS = tuple(float(level) for level in np.linspace(0, 10, 21))
+LEVELS = {f"fixed({level:g})": float(level) for level in np.linspace(0, 10, 21)}
+
+
+def pieces() -> list[Piece]:
+    """Losses of every seed's models after every layer, and the Bayes floor, at every noise level."""
+    return [("layer_by_layer", tuple(LEVELS), DEPTHS)]
 
 
 def compute(measurements: Measurements) -> list[Row]:
     """Mean and standard deviation over seeds, at every noise level."""
-    rows = []
-    for level in LEVELS:
-        noise = f"fixed({level:g})"
-        measured = measurements.layer_by_layer(noise, DEPTHS, _SEQUENCES)
+    rows, losses = [], measurements.layer_by_layer(tuple(LEVELS), DEPTHS)
+    for noise, level in LEVELS.items():
+        measured = [row for row in losses if row["noise"] == noise]
         floor = {"method": "bayes", "layers": None, "after": None, "std": level, "std_over_seeds": None}
-        rows.append(floor | {"adjusted_loss": measurements.floor(noise, _SEQUENCES)["adjusted_loss"]})
+        (least,), *_ = select(measured, "adjusted_loss", method="bayes")
+        rows.append(floor | {"adjusted_loss": float(least)})
         for variant in VARIANTS:
             for depth in DEPTHS:
                 place = {"method": variant, "layers": depth}

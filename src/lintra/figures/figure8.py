@@ -5,7 +5,7 @@ from dataclasses import replace
 from matplotlib.figure import Figure
 
 from lintra.figures.style import LOOKS, Look, legend, select
-from lintra.measurements import Measurements, Row
+from lintra.measurements import Measurements, Piece, Row
 from lintra.paper import table1
 from lintra.training import Task
 
@@ -24,13 +24,16 @@ LINES = ("const-ridge", "ada-ridge", "tuned-ridge")
 _PAPER = Look("Full, in the paper", LOOKS["full"].colour, "x", "")
 
 
-def compute(measurements: Measurements) -> list[Row]:
+def pieces() -> list[Piece]:
     """The excess of models and baselines over the floor."""
-    rows = []
-    for noise in NOISES:
-        tasks = [Task(variant, depth, noise, heads=heads) for variant, heads in MODELS for depth in DEPTHS]
-        rows += measurements.excess(noise, tasks, LINES)
-    return rows
+    places = [(variant, depth, heads) for variant, heads in MODELS for depth in DEPTHS]
+    tasks = {noise: tuple(Task(v, depth, noise, heads) for v, depth, heads in places) for noise in NOISES}
+    return [("excess", noise, tasks[noise], LINES) for noise in NOISES]
+
+
+def compute(measurements: Measurements) -> list[Row]:
+    """The excess at every prior."""
+    return [row for _, *place in pieces() for row in measurements.excess(*place)]
 
 
 def draw(rows: list[Row]) -> Figure:

@@ -3,6 +3,7 @@
 import platform
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 
 from lintra import figures, paper, table1
@@ -19,14 +20,21 @@ from lintra.zoo import Card, UnknownModelError
 __all__ = ["make"]
 
 
-def make(measurements: Measurements, folder: Path, say: Callable[[str], None] = lambda sentence: None) -> Path:
-    """Measure everything, and write Table 1, the figures and the page into a folder."""
+def make(
+    measurements: Measurements,
+    folder: Path,
+    executor: Executor,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Path:
+    """Measure everything in an executor's processes, and write Table 1, the figures and the page into a folder."""
     begun = time.monotonic()
+    pieces = [piece for module in reversed(FIGURES.values()) for piece in module.pieces()]  # the longest first
+    measurements.ahead([*pieces, *(("column", noise) for noise in paper.NOISES)], executor)
+    say(f"Everything is measured ({time.monotonic() - begun:.0f} s)")
     columns = [measurements.column(noise) for noise in paper.NOISES]
     rows = [row for column in columns for row in column.rows]
     for name, part in (("table1", table1.figures), ("table1-details", table1.details)):
         write_aside(folder / f"{name}.csv", to_csv([part(row) for row in rows]).encode())
-    say(f"Table 1 is measured ({time.monotonic() - begun:.0f} s)")
     evidence, pictures = Evidence(measurements, {}), []
     for number, module in FIGURES.items():
         try:

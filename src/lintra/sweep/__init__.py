@@ -3,7 +3,7 @@
 from lintra.sweep.chain import Failure, train_cell, train_chain
 from lintra.sweep.cluster import cluster
 from lintra.sweep.grid import GRIDS, Cell, Chain, chain, shard
-from lintra.sweep.processes import Processes
+from lintra.sweep.processes import Processes, finished
 from lintra.sweep.run import run
 from lintra.sweep.store import Store
 
@@ -16,6 +16,7 @@ __all__ = [
     "Store",
     "chain",
     "cluster",
+    "finished",
     "run",
     "shard",
     "train_cell",

@@ -4,12 +4,21 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from multiprocessing.connection import Connection
 from typing import Any
 
 _spawn = multiprocessing.get_context("spawn")
+
+
+def finished(
+    futures: Collection[Future], track: Callable[[Iterable[int], int], Iterable[int]] | None = None
+) -> Iterator[Future]:
+    """Futures as they end, with progress."""
+    ended, numbers = as_completed(futures), range(len(futures))
+    for _ in numbers if track is None else track(numbers, len(futures)):
+        yield next(ended)
 
 
 class WorkerDiedError(Exception):
