@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: reproduce reproduce-from-scratch test test-slow check format bench arm lock clean
+.PHONY: reproduce reproduce-from-scratch test test-slow docs check format bench arm lock clean
 
 reproduce: $(READY)  ## Table 1, all figures and the report, from the published weights on fresh sequences
 	$(BIN)/lintra report --out report
@@ -25,6 +25,9 @@ test: $(READY)  ## run the tests and the checks
 
 test-slow: $(READY)  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+docs: $(READY)  ## build the documentation into site/, with every tutorial run and warnings as errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 check: $(READY)  ## lint, format, types and architecture
 	$(BIN)/ruff check

@@ -176,7 +176,32 @@ void check_polynomial(const Kernel<T>& kernel, const char* width, int layers) {
 }
 
 template <class T>
+void check_gram(const Kernel<T>& kernel, const char* width, int size, int examples) {
+  const int count = 21, dim = size - 1;
+  const bool single = std::is_same_v<T, float>;
+  std::mt19937 generator(size + examples);
+  const Numbers x = normal(generator, count * examples * dim, 1), y = normal(generator, count * examples, 1);
+  const auto own_x = rounded<T>(x), own_y = rounded<T>(y);
+  std::vector<T> result(count * size * size), memory(kernel.gram_scratch(size));
+  kernel.gram(size, examples, count, own_x.data(), own_y.data(), result.data(), memory.data());
+  double error = 0;
+  for (int c = 0; c < count; ++c)
+    for (int i = 0; i < size; ++i)
+      for (int j = 0; j < size; ++j) {
+        double sum = 0;
+        for (int r = 0; r < examples; ++r) {
+          const int row = c * examples + r;
+          sum += (i < dim ? x[row * dim + i] : y[row]) * (j < dim ? x[row * dim + j] : y[row]);
+        }
+        error = std::max(error, distance(result[(c * size + i) * size + j], sum));
+      }
+  expect(error < (single ? 1e-4 : 1e-12), "gram", width, single, {0, examples, size}, error);
+}
+
+template <class T>
 void check(const Kernel<T>& kernel, const char* width) {
+  for (int size : {2, 3, 5, 11, 12, 17})
+    for (int examples : {1, 20, 64, 150}) check_gram(kernel, width, size, examples);
   for (int size : {2, 3, 5, 11, 12, 17})
     for (int layers : {1, 4}) {
       check_family(kernel, width, true, {layers, 1, size});

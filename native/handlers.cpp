@@ -252,6 +252,20 @@ ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::B
   return ffi::Error::Success();
 }
 
+// x is (contexts, examples, d), y (contexts, examples).
+template <ffi::DataType D, class T>
+ffi::Error gram(ffi::ThreadPool pool, ffi::Buffer<D> x, ffi::Buffer<D> y, ffi::ResultBuffer<D> result) {
+  const auto dimensions = x.dimensions();
+  const std::int64_t contexts = dimensions[0], examples = dimensions[1], dim = dimensions[2], size = dim + 1;
+  share(pool, (contexts + kChunk - 1) / kChunk, [&](std::int64_t index) {
+    const std::int64_t first = index * kChunk;
+    kernel<T>().gram((int)size, examples, std::min(kChunk, contexts - first), x.typed_data() + first * examples * dim,
+                     y.typed_data() + first * examples, result->typed_data() + first * size * size,
+                     scratch(sizeof(T) * kernel<T>().gram_scratch((int)size)));
+  });
+  return ffi::Error::Success();
+}
+
 }  // namespace
 
 extern "C" const char* lintra_isa() {
@@ -277,6 +291,7 @@ extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count;
   FAMILY_DOORS(full, D, T, bits)                                                                        \
   FAMILY_DOORS(diagonal, D, T, bits)                                                                    \
   DOOR(full_states, bits, (full_states<ffi::D, T>), ARG(D) ARG(D) RET(D))                               \
+  DOOR(gram, bits, (gram<ffi::D, T>), ARG(D) ARG(D) RET(D))                                             \
   DOOR(polynomial_descent, bits, (polynomial_descent<ffi::D, T>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 
 DOORS(F32, float, f32)

@@ -6,6 +6,7 @@
 
 #include "diagonal.hpp"
 #include "full.hpp"
+#include "gram.hpp"
 #include "polynomial.hpp"
 
 namespace LINTRA_ISA {
@@ -174,8 +175,28 @@ void polynomial_descent(int layers, std::int64_t count, const T* rates, const T*
 }
 
 template <class T>
-constexpr Kernel<T> kernel = {Steps<Full, T>::family, Steps<Diagonal, T>::family, full_states<T>,
-                              polynomial_scratch<T>, polynomial_descent<T>};
+std::size_t gram_scratch(int size) {
+  return numbers<T>(Gram<T>::scratch(size));
+}
+
+template <class T>
+void gram(int size, std::int64_t examples, std::int64_t count, const T* x, const T* y, T* out, void* scratch) {
+  Gram<T> gram(size, aligned<T>(scratch));
+  for_groups<T>(count, [&](std::int64_t group, int filled) {
+    const T *own_x = x + group * examples * (size - 1), *own_y = y + group * examples;
+    for (std::int64_t first = 0; first < examples; first += Gram<T>::block) {
+      const int rows = (int)(examples - first < Gram<T>::block ? examples - first : Gram<T>::block);
+      gram.load(own_x, own_y, examples, first, rows, filled);
+      gram.add(rows, first == 0);
+    }
+    gram.mirror();
+    store_lanes<T>(out + group * size * size, gram.sums, size * size, filled);
+  });
+}
+
+template <class T>
+constexpr Kernel<T> kernel = {Steps<Full, T>::family,  Steps<Diagonal, T>::family, full_states<T>,
+                              polynomial_scratch<T>, polynomial_descent<T>,      gram_scratch<T>, gram<T>};
 
 }  // namespace LINTRA_ISA
 

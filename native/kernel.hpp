@@ -39,4 +39,7 @@ struct Kernel {
   std::size_t (*polynomial_scratch)(int layers);
   void (*polynomial_descent)(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
                              T noise_var, T* loss, T* slope, void* scratch);
+  // Gram matrices of contexts: x is count x examples x (size - 1), y is count x examples
+  std::size_t (*gram_scratch)(int size);
+  void (*gram)(int size, std::int64_t examples, std::int64_t count, const T* x, const T* y, T* gram, void* scratch);
 };

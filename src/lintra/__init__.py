@@ -31,6 +31,7 @@ from lintra.evaluation import evaluate, evaluate_layers, profile, repeat_protoco
 from lintra.models import Diagonal, Full, GDPlusPlus, Rescaled
 from lintra.noise import parse_noise
 from lintra.problem import NoisyRegression
+from lintra.solver import solve
 from lintra.statistics import GramStatistics, sample_data, sample_statistics
 from lintra.storage import load, save
 from lintra.training import RECIPES, Task, train
@@ -58,5 +59,6 @@ __all__ = [
     "sample_data",
     "sample_statistics",
     "save",
+    "solve",
     "train",
 ]

@@ -27,6 +27,7 @@ _HANDLERS = (
     "diagonal_reverse",
     "diagonal_descent",
     "polynomial_descent",
+    "gram",
 )
 _BITS = {"float32": "f32", "float64": "f64"}
 
@@ -162,6 +163,12 @@ def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> 
 def _polynomial_descent(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> tuple[Array, ...]:
     shapes = (rates.shape[:1], rates.shape)
     return _call("polynomial_descent", shapes, rates, eigenvalues, masses, noise_var)
+
+
+def gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e e"]:
+    """Gram matrices of the tokens (x, y) of many contexts, summed in their precision."""
+    size = x.shape[2] + 1
+    return _call("gram", ((x.shape[0], size, size),), x, y)[0]
 
 
 full_forward = _fold(_full_forward, data={2})

@@ -86,6 +86,16 @@ class GramStatistics(eqx.Module):
             raise ValueError(f"Batches of shapes {self.count.shape} and {other.count.shape} cannot be merged.")
         return GramStatistics(gram=self.gram + other.gram, count=self.count + other.count)
 
+    def in_unit(self, unit: float | Float[Array, "*batch"]) -> "GramStatistics":
+        """The same contexts with labels divided by `unit`."""
+        return GramStatistics(gram=relabelled(self.gram, unit), count=self.count)
+
+    @property
+    def label_rms(self) -> Float[Array, "*batch"]:
+        """Root mean square of the labels, and 1 where all are zero."""
+        mean = self.yy / self.count.astype(self.gram.dtype)
+        return jnp.sqrt(jnp.where(mean > 0, mean, 1))
+
     @property
     def dim(self) -> int:
         """Number of inputs, d."""
@@ -105,6 +115,15 @@ class GramStatistics(eqx.Module):
     def yy(self) -> Float[Array, "*batch"]:
         """λ = Σⱼ yⱼ²."""
         return self.gram[..., -1, -1]
+
+
+def relabelled(
+    gram: Float[Array, "*batch e e"], unit: float | Float[Array, "*batch"]
+) -> Float[Array, "*batch e e"]:
+    """Gram matrices of the same tokens with labels divided by `unit`."""
+    unit = jnp.broadcast_to(jnp.asarray(unit, gram.dtype), gram.shape[:-2])[..., None]
+    scale = jnp.concatenate([jnp.ones_like(gram[..., 0, :-1]), 1 / unit], axis=-1)
+    return gram * scale[..., :, None] * scale[..., None, :]
 
 
 class Truth(eqx.Module):

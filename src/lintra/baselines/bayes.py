@@ -74,7 +74,7 @@ class Bayes(AbstractContextwise):
 def noise_floor(stats: GramStatistics) -> Float[Array, ""]:
     """The noise variance that rounding alone would leave, which stands for σ² = 0."""
     info = jnp.finfo(stats.gram.dtype)
-    return jnp.maximum(info.eps * stats.yy / stats.count, info.tiny)
+    return jnp.maximum(info.eps * stats.yy / stats.count.astype(stats.yy.dtype), info.tiny)
 
 
 def log_likelihood(stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]) -> Float[Array, " k"]:

@@ -13,8 +13,8 @@ from lintra.compiled import keep_compiled_programs
 from lintra.export import FORMATS, export
 from lintra.figures import curves
 from lintra.figures.style import save, styled
+from lintra.plots import Curve, Plot
 from lintra.storage import write_aside
-from lintra.theory import Curve, Plot
 
 Model = Annotated[str, typer.Argument(help=MODEL)]
 

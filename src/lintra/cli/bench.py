@@ -17,9 +17,14 @@ def bench(
         bool, typer.Option("--table", help="Instead, our cost against batch, layers, d and n.")
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the table into this file (.svg, .png, .pdf).")] = None,
+    regressions: Annotated[
+        bool, typer.Option("--regressions", help="Instead, many small regressions, beside what people use.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Speed, ours against the reference, side by side in one run, on one thread each."""
+    if regressions:
+        return _regressions(json)
     if case and (table or plot):
         raise ValueError("`--case` compares two sides and `--table` and `--plot` show ours alone: ask for one.")
     rows = _costs(plot) if table or plot else _cases(case or list(benchmarks.CASES))
@@ -41,6 +46,17 @@ BENCH_COLUMNS = {
     "gd++_ms": "GD++, ms",
     "sampling_ms": "sampling, ms",
 }
+
+
+def _regressions(json: bool) -> None:
+    tables = {
+        "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": benchmarks.synthetic(),
+        "Real data: mean squared error of 20 examples' fits, in variances of the labels": benchmarks.real(),
+    }
+    if json:
+        return terminal.print_json(tables)
+    for title, rows in tables.items():
+        terminal.print_table(rows, title, {name: name.replace("_", " ") for name in rows[0]})
 
 
 def _cases(names: list[str]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lintra.figures.style import LOOKS
-from lintra.theory import Curve, Plot
+from lintra.plots import Curve, Plot
 
 _COLOURS = [look.colour for look in LOOKS.values()]
 

@@ -1,6 +1,7 @@
 """The three families of the paper, one parametrisation per file: GD++ ⊂ DIAG ⊂ FULL."""
 
-from lintra.models.base import AbstractModel, ImplicitModel, Rescaled
+from lintra.models.adapted import InOwnUnits, Rescaled
+from lintra.models.base import AbstractModel, ImplicitModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
 from lintra.models.gdpp import GDPlusPlus
@@ -9,4 +10,13 @@ FAMILIES: dict[str, type[Full] | type[Diagonal] | type[GDPlusPlus]] = {
     family.family: family for family in (Full, Diagonal, GDPlusPlus)
 }
 
-__all__ = ["FAMILIES", "AbstractModel", "Diagonal", "Full", "GDPlusPlus", "ImplicitModel", "Rescaled"]
+__all__ = [
+    "FAMILIES",
+    "AbstractModel",
+    "Diagonal",
+    "Full",
+    "GDPlusPlus",
+    "ImplicitModel",
+    "InOwnUnits",
+    "Rescaled",
+]

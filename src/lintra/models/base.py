@@ -164,33 +164,6 @@ def _apply(function: Callable[..., Array], model: AbstractModel, stats: GramStat
     return function(model, stats.gram / model.context)
 
 
-class Rescaled(AbstractLayered):
-    """A model used at another context length n with the Gram matrix multiplied by `context / n`.
-
-    A model as printed sums over the context, so that a longer context means larger steps; rescaled, it
-    averages. At the training length the two are the same.
-    """
-
-    model: AbstractModel
-
-    def __check_init__(self) -> None:
-        if not isinstance(self.model, AbstractModel):
-            raise ValueError(f"`model` must be a linear transformer, got {type(self.model).__name__}.")
-
-    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
-        """The weights of the model on the rescaled statistics."""
-        return self.model.weights(self.rescale(stats))
-
-    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
-        """The weights of the model after every layer, on the rescaled statistics."""
-        return self.model.layer_weights(self.rescale(stats))
-
-    def rescale(self, stats: GramStatistics) -> GramStatistics:
-        """The statistics that the model is shown."""
-        factor = self.model.context / stats.count.astype(stats.gram.dtype)
-        return GramStatistics(gram=stats.gram * factor[..., None, None], count=stats.count)
-
-
 def check_matrices(P: ArrayLike, Q: ArrayLike, names: tuple[str, str] = ("P", "Q")) -> tuple[Array, Array]:
     """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them under their names."""
     P, Q = checks.real_array(names[0], P), checks.real_array(names[1], Q)

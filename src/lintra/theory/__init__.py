@@ -7,7 +7,7 @@ it and see the check fail.
 from collections.abc import Callable, Iterable
 
 from lintra import checks
-from lintra.theory.check import Check, Curve, Finding, Plot, Slope
+from lintra.theory.check import Check, Finding, Slope
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
 from lintra.theory.implicit import equations_8_to_10, lemma_4_3, lemma_4_4, theorem_4_1
 from lintra.theory.noise_levels import section_5_2, section_5_3, theorem_5_2
@@ -50,4 +50,4 @@ def run(claims: Iterable[str] = tuple(CLAIMS)) -> dict[str, Finding]:
     return {claim: CLAIMS[claim]() for claim in chosen}
 
 
-__all__ = ["CLAIMS", "Check", "Curve", "Finding", "Plot", "Slope", "run", "statement"]
+__all__ = ["CLAIMS", "Check", "Finding", "Slope", "run", "statement"]

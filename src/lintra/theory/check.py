@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from lintra.plots import Plot
+
 _HOLDS = {
     "=": lambda measured, predicted, tolerance: abs(measured - predicted) <= tolerance,
     "≤": lambda measured, predicted, tolerance: measured <= predicted + tolerance,
@@ -51,29 +53,6 @@ class Check:
         """For tables and JSON."""
         names = ("claim", "statement", "measured", "relation", "predicted", "tolerance")
         return {name: getattr(self, name) for name in names} | {"holds": self.holds, "misprint": self.misprint}
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A line of a plot; nothing for `error` means none."""
-
-    label: str
-    x: Any
-    y: Any
-    error: Any = None
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Plot:
-    """What a claim looks like."""
-
-    title: str
-    xlabel: str
-    ylabel: str
-    curves: list[Curve]
-    xscale: str = "log"
-    yscale: str = "log"
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from lintra.models import GDPlusPlus
+from lintra.plots import Curve, Plot
 from lintra.statistics import GramStatistics
-from lintra.theory.check import Check, Curve, Finding, Plot, Slope
+from lintra.theory.check import Check, Finding, Slope
 
 _KAPPAS = tuple(float(kappa) for kappa in np.logspace(1, 8, 29))
 _DIGITS = tuple(round(digits) for digits in np.geomspace(2, 1000, 25))  # of 1/ε

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lintra.baselines import LeastSquares, oracle_weights
+from lintra.plots import Curve, Plot
 from lintra.problem import NoisyRegression
 from lintra.recursion import diagonal_recursion
 from lintra.statistics import GramStatistics, Truth, sample_statistics
-from lintra.theory.check import Check, Curve, Finding, Plot, Slope
+from lintra.theory.check import Check, Finding, Slope
 
 _COUNTS = (1000, 4000, 16_000, 64_000, 256_000, 1_024_000)
 _PAIRS = ((0.5, 2.0), (1.0, 3.0), (0.2, 5.0))

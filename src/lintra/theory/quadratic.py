@@ -10,8 +10,9 @@ import numpy as np
 
 from lintra import zoo
 from lintra.models import AbstractModel, Rescaled
+from lintra.plots import Curve, Plot
 from lintra.statistics import GramStatistics
-from lintra.theory.check import Check, Curve, Finding, Plot, Slope
+from lintra.theory.check import Check, Finding, Slope
 
 _COUNTS = (400, 800, 1600, 3200, 6400, 12_800, 25_600)
 _DIMS = (1, 2, 5, 10, 20, 40)

@@ -18,7 +18,7 @@ from lintra import closed_form
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus
 from lintra.training.held_out import HeldOut, sample_held_out
 from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
-from lintra.training.lessons import sample_with_rare
+from lintra.training.lessons import Lesson, sample_with_rare
 from lintra.training.recipe import Task, as_family, head_shares
 from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
 
@@ -224,6 +224,7 @@ class DiagonalGrowth(AbstractGrowth):
         hops: How often a better fit is looked for, at the last depth.
         glance: Iterations for each.
         hop: Iterations more for each that is not far behind.
+        own_units: Whether the labels of every sequence are divided by their root mean square first.
     """
 
     name: str = eqx.field(static=True)
@@ -235,6 +236,7 @@ class DiagonalGrowth(AbstractGrowth):
     hops: int = eqx.field(static=True, default=24)
     glance: int = eqx.field(static=True, default=8)
     hop: int = eqx.field(static=True, default=25)
+    own_units: bool = eqx.field(static=True, default=False)
 
     @property
     def seedlings(self) -> Float[np.ndarray, "c k"]:
@@ -244,13 +246,19 @@ class DiagonalGrowth(AbstractGrowth):
     @property
     def material(self) -> Hashable:
         """The problem, the key, and how many sequences of what kind."""
-        return "sequences", token(self.task.problem, self.key), self.pool, self.objective, self.held_out
+        kind = self.pool, self.objective, self.held_out, self.own_units
+        return "sequences", token(self.task.problem, self.key), *kind
 
     def prepare(self) -> Sequences:
         """Draw sequences."""
         pool_key, signs_key, held_out_key = jax.random.split(self.key, 3)
         pool = sample_with_rare(self.task.problem, pool_key, objective=self.objective, size=self.pool)
         held_out = sample_held_out(self.task.problem, held_out_key, self.held_out)
+        if self.own_units:
+            pool, held_out = (
+                pool.in_own_units(),
+                eqx.tree_at(lambda h: h.lesson, held_out, replace_fn=Lesson.in_own_units),
+            )
 
         def fit(part: int, bend: float = math.inf) -> SequenceFit:
             return SequenceFit.of(pool.pick(jnp.arange(self.pool // part)), signs_key, bend)

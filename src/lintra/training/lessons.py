@@ -21,7 +21,7 @@ from lintra.baselines import Bayes, oracle_weights
 from lintra.models import AbstractModel
 from lintra.objective import probed_distance
 from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, Truth, sample_statistics
+from lintra.statistics import GramStatistics, Truth, relabelled, sample_statistics
 
 OBJECTIVES = ("query", "truth", "bayes")
 LONGER = 1.1  # length of inputs that show what is rare
@@ -51,10 +51,14 @@ class Lesson(eqx.Module):
         """The transpose: from a slope in the errors to one in the weights."""
         return errors if self.probe is None else jnp.einsum("bkd,bk->bd", self.probe, errors)
 
-    def in_unit(self, unit: float) -> "Lesson":
+    def in_unit(self, unit: float | Float[Array, "*batch"]) -> "Lesson":
         """The same sequences with labels, and so weights, divided by `unit`."""
-        scale = jnp.ones(self.gram.shape[-1], self.gram.dtype).at[-1].set(1 / unit)
-        return Lesson(self.gram * scale[:, None] * scale, self.target / unit, self.probe)
+        unit = jnp.asarray(unit, self.gram.dtype)
+        return Lesson(relabelled(self.gram, unit), self.target / unit[..., None], self.probe)
+
+    def in_own_units(self) -> "Lesson":
+        """The same sequences, each with labels divided by their root mean square."""
+        return self.in_unit(jnp.sqrt(self.gram[..., -1, -1]))
 
     def pick(self, indices: Array) -> "Lesson":
         """The sequences with these indices."""

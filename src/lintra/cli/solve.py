@@ -1,0 +1,48 @@
+"""Commands for other people's regressions: solve very many at once, and train the specialists that do it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import context_files, cores, solver, specialists, terminal
+from lintra.cli.base import app
+from lintra.compiled import keep_compiled_programs
+from lintra.sweep import Processes, finished
+
+
+@app.command()
+def solve(
+    path: Annotated[
+        Path, typer.Argument(help="Contexts: .npz with x and y, or .csv or .parquet, one example a row.")
+    ],
+    out: Annotated[Path, typer.Option(help="File for the weights: .npz, .csv or .parquet.")],
+    model: Annotated[
+        str, typer.Option(help="A published model, a file, or auto for the nearest specialist.")
+    ] = "auto",
+    task: Annotated[str, typer.Option(help="Column of a table that tells contexts apart.")] = "task",
+    label: Annotated[str, typer.Option(help="Column of a table that holds labels; all others are inputs.")] = "y",
+) -> None:
+    """The weights of very many small regressions, each from its own examples."""
+    context_files.check_kind("--out", out)
+    contexts = context_files.read(path, task=task, label=label)
+    keep_compiled_programs()
+    weights = solver.solve(contexts.x, contexts.y, model=model, track=terminal.progress("solving"))
+    context_files.write(out, contexts, weights)
+    terminal.say(f"{len(weights):,} regressions with {weights.shape[1]} inputs: weights in '{out}'.")
+
+
+@app.command("specialists")
+def specialists_command(
+    out: Annotated[Path, typer.Argument(help="The file to write, by custom *.safetensors.")],
+    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = cores.count(),
+) -> None:
+    """Train the specialists that `solve` and the regressor choose from: a quarter of an hour on two cores."""
+    with Processes(workers) as executor:
+        futures = [executor.submit(specialists.train_ratio, ratio) for ratio in specialists.RATIOS]
+        parts = {
+            futures.index(future): future.result() for future in finished(futures, terminal.progress("training"))
+        }
+    entries = {name: entry for number in sorted(parts) for name, entry in parts[number].items()}
+    specialists.write(out, entries)
+    terminal.say(f"{len(entries)} specialists in '{out}'.")

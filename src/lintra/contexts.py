@@ -1,0 +1,132 @@
+"""Many contexts as people have them: one array, arrays of many lengths, or statistics; read as Gram matrices."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lintra import native
+from lintra.statistics import GramStatistics
+
+_CHUNK = 2**22  # numbers that are worked on at once, about
+
+
+Part = slice | np.ndarray
+"""Some contexts of a group."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Contexts of about one length.
+
+    Attributes:
+        places: Their places in the answer.
+        context: Number of examples, about.
+        size: Numbers in one of them.
+        read: The statistics of some of them, in a precision or in their own.
+    """
+
+    places: np.ndarray
+    context: float
+    size: int
+    read: Callable[[Part, type | None], GramStatistics]
+
+
+def groups(x: Any, y: Any) -> tuple[list[Group], int, np.dtype]:
+    """The contexts by length, the number of inputs, and the precision of the answer."""
+    if isinstance(x, GramStatistics):
+        if y is not None:
+            raise ValueError("`y` must be left out where `x` is the statistics of contexts.")
+        if x.gram.ndim != 3:
+            raise ValueError(f"`x` must be statistics of shape (contexts, d+1, d+1), got {x.gram.shape}.")
+        gram, counts = np.asarray(x.gram), np.asarray(x.count)
+        return [_of_statistics(gram, counts)] if len(gram) else [], x.dim, gram.dtype
+    if y is None:
+        raise ValueError("`y` must be given with `x`.")
+    if not _is_ragged(x):
+        x, y = _numbers("x", x), _numbers("y", y)
+        if x.ndim != 3 or y.shape != x.shape[:2] or 0 in x.shape[1:]:
+            raise ValueError(
+                "`x` and `y` must have shapes (contexts, n, d) and (contexts, n), with at least one example of "
+                f"one input, got {x.shape} and {y.shape}."
+            )
+        dtype = np.result_type(x, y)
+        if not len(x):
+            return [], x.shape[2], dtype
+        places, counts = np.arange(len(x)), np.full(len(x), x.shape[1])
+        whole = _of_data(x.astype(dtype, copy=False), y.astype(dtype, copy=False), counts, places)
+        return [whole], x.shape[2], dtype
+    return _ragged(list(x), list(y))
+
+
+def _ragged(xs: list[Any], ys: list[Any]) -> tuple[list[Group], int, np.dtype]:
+    """Contexts of up to twice one another's length together, filled up with zeros, which say nothing."""
+    xs, ys = [_numbers("x", x) for x in xs], [_numbers("y", y) for y in ys]
+    if len(xs) != len(ys):
+        raise ValueError(f"`x` and `y` must have one array a context, got {len(xs)} and {len(ys)}.")
+    dim = xs[0].shape[-1] if xs[0].ndim == 2 else 0
+    for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        if x.ndim != 2 or y.shape != x.shape[:1] or x.shape[1] != dim or 0 in x.shape:
+            raise ValueError(
+                f"`x` and `y` of context {place} must have shapes (n, {dim or 'd'}) and (n,), with n at least 1, "
+                f"got {x.shape} and {y.shape}."
+            )
+    dtype, lengths = np.result_type(*xs, *ys), np.asarray([len(x) for x in xs])
+    groups = []
+    widths = 2 ** np.ceil(np.log2(lengths)).astype(int)
+    for width in np.unique(widths):
+        places = np.flatnonzero(widths == width)
+        x, y = np.zeros((len(places), width, dim), dtype), np.zeros((len(places), width), dtype)
+        for row, place in enumerate(places):
+            x[row, : lengths[place]], y[row, : lengths[place]] = xs[place], ys[place]
+        groups.append(_of_data(x, y, lengths[places], places))
+    return groups, dim, dtype
+
+
+def _of_data(x: np.ndarray, y: np.ndarray, counts: np.ndarray, places: np.ndarray) -> Group:
+    def read(part: Part, dtype: type | None) -> GramStatistics:
+        own = tuple(jnp.asarray(data[part], dtype) for data in (x, y))
+        return GramStatistics(_gram(*own), jnp.asarray(counts[part]))
+
+    return Group(places, float(counts.mean()), x[0].size + y[0].size, read)
+
+
+def _of_statistics(gram: np.ndarray, counts: np.ndarray) -> Group:
+    def read(part: Part, dtype: type | None) -> GramStatistics:
+        return GramStatistics(jnp.asarray(gram[part], dtype), jnp.asarray(counts[part]))
+
+    return Group(np.arange(len(gram)), float(np.exp(np.log(counts).mean())), gram[0].size, read)
+
+
+def parts(group: Group) -> list[slice]:
+    """A group in chunks: a power of two of contexts in each, as many as fit."""
+    step = 2 ** int(math.log2(max(_CHUNK // group.size, 1)))
+    return [slice(start, start + step) for start in range(0, len(group.places), step)]
+
+
+@jax.jit
+def _gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e e"]:
+    if native.covers(x, y):
+        return native.gram(x, y)
+    tokens = jnp.concatenate([x, y[..., None]], axis=-1)
+    return jnp.einsum("bni,bnj->bij", tokens, tokens)
+
+
+def _is_ragged(x: Any) -> bool:
+    """Whether there is an array of its own for every context."""
+    return isinstance(x, list | tuple) and len(x) > 0 and all(np.ndim(part) == 2 for part in x)
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """As an array of 32 or 64 bits; whether all are finite is seen later, by their sums."""
+    array = np.asarray(value)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
+        raise ValueError(f"`{name}` must hold real numbers, got dtype {array.dtype}.")
+    return array.astype(float)

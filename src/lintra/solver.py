@@ -1,0 +1,179 @@
+"""Weights of very many small regressions at once: Gram matrices and layers on the native kernel, chunk by chunk.
+
+A deep linear transformer is a polynomial of high degree: on a context unlike those of its training it can explode.
+Its weights are *sound* if they are finite and fit their own context no worse than zero weights do. Where they are
+not, the Bayes predictor of the training's noise prior answers, and a warning says how often.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
+
+from lintra import contexts, specialists, zoo
+from lintra.baselines import Bayes
+from lintra.models import AbstractModel, Diagonal, GDPlusPlus, InOwnUnits, Rescaled
+from lintra.noise import AbstractNoise, parse_noise
+from lintra.predictor import AbstractLayered
+from lintra.statistics import GramStatistics
+
+_WORSE = 1.001  # times the sum of squared labels: weights that leave more than this are not sound
+_PRIOR = "uniform(0,5)"  # of a model that does not say what it was trained on
+
+Track = Callable[[Iterable[int], int], Iterable[int]]
+"""Wraps a loop over numbers, of which there are so many, to show how far it is."""
+
+
+class UnsoundWarning(UserWarning):
+    """A model gave weights that make no sense, or may do so, and what was done about it."""
+
+
+class Solver(eqx.Module):
+    """A model with all that is needed to use it safely.
+
+    Arguments:
+        predictor: The linear transformer, adapted to other context lengths and units where that is wanted.
+        noise: The noise prior that it was trained on.
+    """
+
+    predictor: AbstractLayered
+    noise: AbstractNoise
+
+    def __init__(self, predictor: AbstractLayered, noise: str | AbstractNoise):
+        self.predictor, self.noise = predictor, parse_noise(noise)
+
+    def weights(self, stats: GramStatistics) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        """The weights for every context, and whether they are sound."""
+        weights = self.predictor.weights(stats)
+        left = stats.yy - 2 * jnp.sum(weights * stats.xy, axis=-1) + _quadratic(stats.xx, weights)
+        return weights, jnp.isfinite(weights).all(axis=-1) & (left <= _WORSE * stats.yy)
+
+    def fallback(self, stats: GramStatistics) -> Float[Array, "b d"]:
+        """The Bayes predictor's weights; where labels come in unknown units, in those that its prior expects."""
+        if not isinstance(self.predictor, InOwnUnits):
+            return Bayes(self.noise).weights(stats)
+        unit = stats.label_rms / (stats.dim + self.noise.second_moment) ** 0.5
+        return Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
+
+
+def _quadratic(matrix: Float[Array, "b d d"], vector: Float[Array, "b d"]) -> Float[Array, " b"]:
+    return jnp.einsum("bi,bij,bj->b", vector, matrix, vector)
+
+
+def solver(model: str | AbstractModel | Solver, dim: int, context: float) -> Solver:
+    """What will solve contexts of about this many examples: a specialist (`auto`), or a model that is given.
+
+    Arguments:
+        model: `auto`, a published name, a model file, a model, or a solver.
+        dim: Number of inputs.
+        context: Number of examples.
+    """
+    if isinstance(model, Solver):
+        return model
+    if isinstance(model, str) and model == "auto":
+        choice = specialists.nearest(dim, context)
+        if choice.outside:
+            warnings.warn(
+                f"{choice.outside}: the nearest specialist was trained for {choice.trained[0]} inputs and "
+                f"{choice.trained[1]} examples.",
+                UnsoundWarning,
+                stacklevel=3,
+            )
+        return Solver(specialists.adapted(choice.model), choice.noise)
+    found, noise = (model, None) if isinstance(model, AbstractModel) else zoo.find(str(model))
+    if found.dim != dim and isinstance(found, Diagonal | GDPlusPlus):
+        found = found.at(dim)
+    if found.dim != dim:
+        raise ValueError(
+            f"`model` is for {found.dim} inputs, and there are {dim}. DIAG and GD++ serve any number."
+        )
+    return Solver(Rescaled(found), noise or _PRIOR)
+
+
+def solve(
+    x: ArrayLike | Sequence[ArrayLike] | GramStatistics,
+    y: ArrayLike | Sequence[ArrayLike] | None = None,
+    *,
+    model: str | AbstractModel | Solver = "auto",
+    track: Track | None = None,
+) -> Float[np.ndarray, "b d"]:
+    """The weights of many regressions without intercept, each from its own context.
+
+    Inputs are taken to have variance about one and to be little correlated. With a published model or one of
+    your own, weights are taken to have variance about one too, and noise to come from the model's prior; with
+    `auto`, labels may have any unit. Work is done in the precision of the data.
+
+    Arguments:
+        x: Inputs of shape (contexts, n, d), or one array (n, d) for every context, of any lengths; or the
+            statistics of contexts.
+        y: Labels of shape (contexts, n), or one array (n,) for every context.
+        model: `auto` for the nearest specialist, a published name, a file, or a model.
+        track: Shows progress.
+
+    >>> rng = np.random.default_rng(0)
+    >>> x, w = rng.normal(size=(1000, 20, 10)), rng.normal(size=(1000, 10))
+    >>> y = np.einsum("bnd,bd->bn", x, w) + rng.normal(size=(1000, 20))
+    >>> found = solve(x, y, model="diag-7-uniform(0,5)")
+    >>> found.shape, bool(np.mean((found - w) ** 2) < 0.11)
+    ((1000, 10), True)
+    """
+    groups, dim, dtype = contexts.groups(x, y)
+    count = sum(len(group.places) for group in groups)
+    weights, replaced = np.zeros((count, dim), dtype), []
+    chosen = [solver(model, dim, group.context) for group in groups]
+    parts = [(*pair, part) for pair in zip(chosen, groups, strict=True) for part in contexts.parts(pair[1])]
+    numbers = range(len(parts))
+    for number in numbers if track is None else track(numbers, len(parts)):
+        own, group, part = parts[number]
+        weights[group.places[part]], bad = _solve_part(own, group, part)
+        replaced.extend(group.places[part][bad])
+    if replaced:
+        warnings.warn(
+            f"On {len(replaced)} of {count} contexts (the first is number {min(replaced)}) the model gives "
+            "weights that fit worse than zero; the Bayes predictor answered there.",
+            UnsoundWarning,
+            stacklevel=2,
+        )
+    return weights
+
+
+def _solve_part(
+    solver: Solver, group: contexts.Group, part: slice
+) -> tuple[Float[np.ndarray, "b d"], Int[np.ndarray, " bad"]]:
+    """The weights of a chunk, and which of them are the fallback's."""
+    places, stats = np.arange(len(group.places))[part], _filled(group.read(part, None))
+    weights, sound = (np.asarray(result)[: len(places)] for result in _weights(solver, stats))
+    bad = np.flatnonzero(~sound)
+    if not bad.size:
+        return weights, bad
+    stats = group.read(places[bad], float)
+    unreadable = ~np.isfinite(np.asarray(stats.gram)).all(axis=(1, 2))
+    if unreadable.any():
+        first = group.places[places[bad[unreadable][0]]]
+        raise ValueError(
+            f"Context {first} has values that are not finite, or so large that their squares are not."
+        )
+    safe = np.asarray(solver.fallback(_filled(stats)))[: len(bad)]
+    weights = np.array(weights)
+    weights[bad] = np.where(np.isfinite(safe).all(axis=1, keepdims=True), safe, 0)
+    return weights, bad
+
+
+def _filled(stats: GramStatistics) -> GramStatistics:
+    """The same with contexts that say nothing at the end, up to a power of two: so programs serve many sizes."""
+    more = 2 ** math.ceil(math.log2(max(len(stats.count), 1))) - len(stats.count)
+    if not more:
+        return stats
+    return GramStatistics(
+        jnp.pad(stats.gram, ((0, more), (0, 0), (0, 0))), jnp.pad(stats.count, (0, more), constant_values=1)
+    )
+
+
+@jax.jit
+def _weights(solver: Solver, stats: GramStatistics) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+    return solver.weights(stats)

@@ -1,0 +1,215 @@
+"""DIAG models for other people's data: one for every number of inputs and examples, on labels of unknown unit.
+
+Labels are divided by their root mean square, in training as in use, so a specialist knows nothing of their size.
+In these units a model for d inputs and n examples hardly changes with d while n/d stays: so models are grown at
+one d for every n/d, and carried from d to d by a few iterations of the same fit.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lintra import zoo
+from lintra._version import __version__
+from lintra.baselines import AdaptiveRidge, Bayes
+from lintra.compiled import cache_folder, keep_compiled_programs
+from lintra.evaluation import evaluate
+from lintra.models import Diagonal, InOwnUnits, Rescaled
+from lintra.storage import load, save
+from lintra.training import Task, follow
+from lintra.training.growth import DiagonalGrowth
+from lintra.training.least_squares import SequenceFit, levenberg_marquardt
+from lintra.training.lessons import sample_with_rare
+
+DIMS = (1, 2, 3, 5, 8, 12, 20, 32, 50)
+RATIOS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+LAYERS = 6
+ROOT = 5  # the number of inputs at which models are grown
+_LOUDEST = 2.0  # noise, in units of the labels' standard deviation without it: of their variance, 0.2 is signal
+_SEQUENCES = 8192
+_ITERATIONS = 30
+_PIECE = 10
+
+Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
+
+
+def prior(dim: int) -> str:
+    """The noise prior at so many inputs.
+
+    >>> prior(4)
+    'uniform(0,4)'
+    """
+    return f"uniform(0,{_LOUDEST * dim**0.5:.6g})"
+
+
+def task(dim: int, context: int) -> Task:
+    """What a specialist is trained for."""
+    return Task("diag", LAYERS, prior(dim), dim=dim, context=context)
+
+
+def name(dim: int, context: int) -> str:
+    """The name of a published specialist."""
+    return f"diag-{LAYERS}-n{context}-d{dim}"
+
+
+def contexts(dim: int) -> list[int]:
+    """Numbers of examples for which there are specialists.
+
+    >>> contexts(1), contexts(5)
+    ([4, 8, 16, 32], [4, 5, 10, 20, 40, 80, 160])
+    """
+    return sorted({at_ratio(ratio, dim) for ratio in RATIOS})
+
+
+def at_ratio(ratio: float, dim: int) -> int:
+    """The number of examples for so many an input: at least four."""
+    return max(math.ceil(ratio * dim), 4)
+
+
+def adapted(model: Diagonal) -> InOwnUnits:
+    """A specialist as it is used: at any context length, on labels of any size."""
+    return InOwnUnits(Rescaled(model))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A specialist for a context, and how far the context is from where it was trained.
+
+    Attributes:
+        model: The specialist, for the asked number of inputs.
+        noise: Its noise prior at this number of inputs.
+        trained: Number of inputs and of examples that it was trained for.
+        outside: What is outside of the range of all specialists, as a sentence; empty if nothing is.
+    """
+
+    model: Diagonal
+    noise: str
+    trained: tuple[int, int]
+    outside: str
+
+
+@cache
+def published() -> zoo.Zoo:
+    """The specialists that come with lintra."""
+    with resources.as_file(resources.files("lintra").joinpath("data/specialists.safetensors")) as path:
+        return zoo.Zoo(path)
+
+
+def nearest(dim: int, context: float) -> Choice:
+    """The published specialist whose n/d, and then d, is nearest.
+
+    >>> nearest(10, 21).trained
+    (12, 24)
+    """
+    kept = published()
+
+    def distance(card: zoo.Card) -> tuple[float, float]:
+        ratio = math.log(card["context"] / card["dim"]) - math.log(max(context, 0.25) / dim)
+        size = math.log(card["dim"] / dim)
+        return ratio**2 + 0.25 * size**2, size
+
+    best = min(kept.cards, key=lambda name: distance(kept.cards[name]))
+    model = kept.load(best)
+    assert isinstance(model, Diagonal)
+    return Choice(model.at(dim), prior(dim), (model.dim, model.context), _outside(dim, context))
+
+
+def _outside(dim: int, context: float) -> str:
+    sentences = []
+    if dim > DIMS[-1]:
+        sentences.append(f"{dim} inputs are {dim / DIMS[-1]:.1f} times the largest number trained for, {DIMS[-1]}")
+    ratio = context / dim
+    if ratio < RATIOS[0] / 2:
+        sentences.append(f"{ratio:.2g} examples an input are fewer than the least trained for, {RATIOS[0]}")
+    return " and ".join(sentences)
+
+
+def grow(context: int, key: Key[Array, ""], report: Report | None = None) -> Diagonal:
+    """A specialist from nothing, at `ROOT` inputs."""
+    stage = DiagonalGrowth("diag", key, task(ROOT, context), own_units=True, hops=4)
+    model = follow([stage], {}, None, report=report)["diag"]
+    assert isinstance(model, Diagonal)
+    return model
+
+
+def specialise(dim: int, context: int, say: Callable[[str], object] | None = None) -> Diagonal:
+    """A specialist for exactly this many inputs and examples: from the user's cache, or trained and kept there."""
+    path = cache_folder() / "specialists" / f"{name(dim, context)}-{__version__}.safetensors"
+    if path.exists():
+        model = load(path)
+        assert isinstance(model, Diagonal)
+        return model
+    model = carry(nearest(dim, context).model, dim, context, jax.random.key(0), say=say)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save(model, path, noise=prior(dim))
+    return model
+
+
+def carry(
+    model: Diagonal,
+    dim: int,
+    context: int,
+    key: Key[Array, ""],
+    sequences: int = _SEQUENCES,
+    say: Callable[[str], object] | None = None,
+) -> Diagonal:
+    """The model, fitted further for another number of inputs and examples."""
+    pool_key, signs_key = jax.random.split(key)
+    problem = task(dim, context).problem
+    pool = sample_with_rare(problem, pool_key, objective="bayes", size=sequences).in_own_units()
+    numbers = jnp.concatenate([model.p, model.q], axis=-1)
+    fit = SequenceFit.of(pool, signs_key, bend=100.0)
+    for done in range(0, _ITERATIONS, _PIECE):
+        numbers, value = levenberg_marquardt(fit, numbers, jnp.ones_like(numbers), _PIECE)
+        if say is not None:
+            say(f"specialist for n = {context}, d = {dim}: {done + _PIECE}/{_ITERATIONS}, distance {value:.4g}")
+    return Diagonal(numbers[..., :2], numbers[..., 2:], context, dim)
+
+
+def train_ratio(ratio: float, seed: int = 0) -> dict[str, tuple[Diagonal, zoo.Card]]:
+    """All specialists of one n/d: grown at `ROOT` inputs, carried from there to fewer and to more."""
+    keep_compiled_programs()
+    key = jax.random.fold_in(jax.random.key(seed), round(64 * ratio))
+    at = {dim: at_ratio(ratio, dim) for dim in DIMS}
+    root = grow(at[ROOT], key)
+    entries = {}
+    for way in (sorted(d for d in DIMS if d >= ROOT), sorted((d for d in DIMS if d < ROOT), reverse=True)):
+        model = root
+        for dim in way:
+            step = jax.random.fold_in(key, dim)
+            sequences = 2048 if dim > ROOT * 4 else _SEQUENCES  # a larger d needs fewer
+            model = model if dim == ROOT else carry(model, dim, at[dim], step, sequences)
+            entries[name(dim, at[dim])] = model, card(model, jax.random.fold_in(step, 1))
+    return entries
+
+
+def card(model: Diagonal, key: Key[Array, ""], num_sequences: int = 65_536) -> zoo.Card:
+    """What a specialist's card says: its adjusted loss on the paper's problem, beside AdaRR and the floor."""
+    problem = task(model.dim, model.context).problem
+    predictors: dict[str, Any] = {"specialist": adapted(model), "bayes": Bayes(problem.noise)}
+    if model.context > model.dim + 1:
+        predictors["ada-ridge"] = AdaptiveRidge()
+    count = num_sequences // model.dim
+    measured = evaluate(predictors, problem, num_sequences=count, key=key)
+    losses = {method: measured.adjusted(method).mean for method in predictors}
+    return {
+        "noise": str(problem.noise),
+        **measured.adjusted("specialist").as_adjusted_loss(),
+        "bayes_floor": losses["bayes"],
+        "ada_ridge": losses.get("ada-ridge"),
+        "worst": measured.tail("specialist").worst,
+        "sequences": count,
+    }
+
+
+def write(path: Path, entries: dict[str, tuple[Diagonal, zoo.Card]]) -> None:
+    """Write specialists as a zoo."""
+    zoo.write(path, entries)

@@ -1,0 +1,212 @@
+"""Very many regressions at once: the same numbers as one by one, from any source, and safe on any data."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lintra import GramStatistics, NoisyRegression, native, oracle_weights, sample_data, solve, specialists, zoo
+from lintra.baselines import Bayes
+from lintra.contexts import _gram
+from lintra.models import FAMILIES, InOwnUnits, Rescaled
+from lintra.solver import Solver, UnsoundWarning
+
+KEY = jax.random.key(0)
+NAME = "diag-7-uniform(0,5)"
+
+
+def contexts(count=50, n=20, d=10, dtype=np.float64):
+    x, y, truth = sample_data(NoisyRegression(dim=d, context=n), KEY, (count,), dtype)
+    return np.asarray(x), np.asarray(y), truth
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (3, 5), (20, 10), (64, 3), (65, 16), (200, 11)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_matrices_of_the_kernel_are_those_of_plain_jax(n, d, dtype):
+    x, y, _ = contexts(37, n, d, dtype)
+    tokens = np.concatenate([x, y[..., None]], axis=-1).astype(float)
+    expected = np.einsum("bni,bnj->bij", tokens, tokens)
+    assert native.covers(jnp.asarray(x), jnp.asarray(y))
+    found = np.asarray(native.gram(jnp.asarray(x), jnp.asarray(y)))
+    assert found.dtype == dtype
+    tolerance = 1e-5 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
+
+
+def test_without_the_kernel_gram_matrices_are_the_same(monkeypatch):
+    x, y, _ = contexts(5)
+    fast = np.asarray(_gram(jnp.asarray(x), jnp.asarray(y)))
+    monkeypatch.setattr(native, "covers", lambda *arrays: False)
+    slow = np.asarray(jax.jit(_gram.__wrapped__)(jnp.asarray(x), jnp.asarray(y)))
+    np.testing.assert_allclose(fast, slow, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [NAME, "full-7-uniform(0,5)", "gd++-3-choice(1,3)"])
+def test_many_at_once_are_what_the_model_says_one_by_one(name):
+    x, y, _ = contexts()
+    model = zoo.load(name)
+    expected = [model.weights(GramStatistics.from_data(*context)) for context in zip(x, y, strict=True)]
+    np.testing.assert_allclose(solve(x, y, model=name), expected, rtol=1e-9)
+    in_single = solve(x.astype(np.float32), y.astype(np.float32), model=model)
+    assert in_single.dtype == np.float32
+    np.testing.assert_allclose(in_single, expected, atol=2e-3)
+
+
+def test_chunks_lengths_and_statistics_make_no_difference(monkeypatch):
+    x, y, _ = contexts()
+    whole = solve(x, y, model=NAME)
+    np.testing.assert_allclose(solve(GramStatistics.from_data(x, y), model=NAME), whole, rtol=1e-9)
+    np.testing.assert_allclose(solve(list(x), list(y), model=NAME), whole, rtol=1e-9)
+    monkeypatch.setattr("lintra.contexts._CHUNK", 3000)
+    np.testing.assert_allclose(solve(x, y, model=NAME), whole, rtol=1e-12)
+    assert solve(x[:0], y[:0], model=NAME).shape == (0, 10)
+
+
+def test_contexts_of_many_lengths_are_averaged_each_over_its_own():
+    x, y, _ = contexts(40)
+    lengths = np.random.default_rng(0).integers(5, 21, size=40)
+    xs, ys = [a[:n] for a, n in zip(x, lengths, strict=True)], [b[:n] for b, n in zip(y, lengths, strict=True)]
+    model = Rescaled(zoo.load(NAME))
+    expected = [model.weights(GramStatistics.from_data(*context)) for context in zip(xs, ys, strict=True)]
+    np.testing.assert_allclose(solve(xs, ys, model=NAME), expected, rtol=1e-8)
+
+
+def test_specialists_do_not_know_the_unit_of_labels_and_are_far_better_than_least_squares():
+    x, y, truth = contexts(4000)
+    found = solve(x, y)
+    np.testing.assert_allclose(solve(x, 1e6 * y), 1e6 * found, rtol=1e-9)
+    oracle = np.asarray(oracle_weights(GramStatistics.from_data(x, y), truth.noise_std))
+    ols = np.asarray([np.linalg.lstsq(a, b)[0] for a, b in zip(x, y, strict=True)])
+    ours, theirs = (np.mean(np.sum((weights - oracle) ** 2, axis=1)) for weights in (found, ols))
+    assert ours < theirs / 10
+
+
+def test_what_explodes_is_answered_by_the_bayes_predictor_and_told():
+    x, y, _ = contexts(30)
+    wild = FAMILIES["diag"].random(6, dim=10, context=20, scale=3.0, key=KEY)
+    with pytest.warns(UnsoundWarning, match=r"On 30 of 30 contexts \(the first is number 0\)"):
+        found = solve(x, y, model=wild)
+    np.testing.assert_allclose(found, Bayes("uniform(0,5)").weights(GramStatistics.from_data(x, y)), rtol=1e-9)
+
+
+def test_the_fallback_of_a_specialist_does_not_know_units_either():
+    x, y, _ = contexts(10)
+    safe = Solver(InOwnUnits(Rescaled(zoo.load(NAME))), "uniform(0,5)")
+    one, thousand = (safe.fallback(GramStatistics.from_data(x, unit * y)) for unit in (1.0, 1000.0))
+    np.testing.assert_allclose(thousand, 1000 * np.asarray(one), rtol=1e-9)
+
+
+def adversarial(rng, count, n, d, dtype):
+    """Contexts of every kind that goes wrong: collinear, constant, huge, tiny, repeated, empty, spiky."""
+    x, y = rng.normal(size=(count, n, d)), rng.normal(size=(count, n))
+    kind = rng.integers(0, 9, size=count)
+    size = 1e15 if dtype == np.float32 else 1e70
+    x[kind == 1] = x[kind == 1][..., :1]
+    x[kind == 2] = 1.0
+    x[kind == 3] *= size
+    x[kind == 4] /= size
+    x[kind == 5] = x[kind == 5][:, :1]
+    x[kind == 6] = 0.0
+    y[kind == 7] *= size
+    x[kind == 8] *= np.exp(3 * rng.normal(size=x[kind == 8].shape))
+    return x.astype(dtype), y.astype(dtype)
+
+
+def count_of_bad_answers(batches, size, dtype):
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsoundWarning)
+        return sum(
+            int((~np.isfinite(solve(*adversarial(rng, size, n, d, dtype), model=model))).sum())
+            for _ in range(batches)
+            for n, d, model in ((20, 10, NAME), (1, 3, "auto"), (5, 8, "auto"), (12, 3, "auto"))
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_answer_is_not_finite(dtype):
+    assert count_of_bad_answers(1, 2000, dtype) == 0
+
+
+@pytest.mark.slow
+def test_no_answer_of_ten_million_is_not_finite():
+    assert count_of_bad_answers(50, 25_000, np.float32) == 0
+    assert count_of_bad_answers(50, 25_000, np.float64) == 0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "sentence"),
+    [
+        (np.ones((3, 4)), np.ones(3), r"must have shapes \(contexts, n, d\)"),
+        (np.ones((3, 4, 2)), np.ones((3, 5)), r"got \(3, 4, 2\) and \(3, 5\)"),
+        (np.ones((3, 4, 2)), None, "`y` must be given"),
+        (np.full((3, 4, 2), np.nan), np.ones((3, 4)), "Context 0 has values that are not finite"),
+        (np.full((3, 4, 2), "a"), np.ones((3, 4)), "`x` must hold real numbers"),
+        ([np.ones((3, 2)), np.ones((4, 3))], [np.ones(3), np.ones(4)], r"of context 1 must have shapes \(n, 2\)"),
+        ([np.ones((3, 2))], [np.ones(3), np.ones(4)], "got 1 and 2"),
+    ],
+)
+def test_bad_contexts_are_refused_in_a_sentence(x, y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        solve(x, y)
+
+
+def test_every_specialist_is_there():
+    cards = specialists.published().cards
+    wanted = {specialists.name(d, n) for d in specialists.DIMS for n in specialists.contexts(d)}
+    assert set(cards) == wanted
+    assert all(card["adjusted_loss"] < 0.05 * card["dim"] + 0.5 for card in cards.values())
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv", "parquet"])
+def test_the_command_solves_files(tmp_path, ending):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(4, 12, 3)), rng.normal(size=(4, 3))
+    y = np.einsum("bnd,bd->bn", x, w)
+    path, out = tmp_path / f"tasks.{ending}", tmp_path / f"weights.{ending}"
+    if ending == "npz":
+        np.savez(path, x=x, y=y)
+    else:
+        import pandas as pd
+
+        columns = {"task": np.repeat(["d", "b", "a", "c"], 12), "y": y.ravel()}
+        table = pd.DataFrame(columns | {f"x{i}": x[..., i].ravel() for i in range(3)})
+        table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    run = subprocess.run(
+        [sys.executable, "-m", "lintra", "solve", str(path), "--out", str(out)], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    expected = solve(x, y)
+    if ending == "npz":
+        found = np.load(out)["weights"]
+    else:
+        import pandas as pd
+
+        table = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+        assert list(table["task"]) == ["d", "b", "a", "c"]
+        found = table[["x0", "x1", "x2"]].to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_command_refuses_files_in_a_sentence(tmp_path):
+    (tmp_path / "a.csv").write_text("task,x1,y\n1,2,3\n1,x,3\n")
+    (tmp_path / "b.csv").write_text("group,x1,y\n1,2,3\n")
+    for name, out, sentence in (
+        ("a.csv", "w.csv", "Column 'x1' of"),
+        ("b.csv", "w.csv", "has no column 'task'"),
+        ("a.csv", "w.txt", "`--out ending` must be one of"),
+    ):
+        run = subprocess.run(
+            [sys.executable, "-m", "lintra", "solve", str(tmp_path / name), "--out", str(tmp_path / out)],
+            capture_output=True,
+            text=True,
+        )
+        assert run.returncode == 2
+        assert sentence in run.stderr.replace("\n", " ")
+        assert not (tmp_path / out).exists()
+    assert json.dumps(sorted(path.name for path in tmp_path.iterdir())) == '["a.csv", "b.csv"]'
