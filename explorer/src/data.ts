@@ -1,0 +1,69 @@
+/** What Python put into the page: models, Table 1 of the paper, and measured losses. */
+
+import type { Family, Model } from "./models";
+import type { Tuning } from "./ridge";
+
+export interface Card {
+  family: Family;
+  layers: number;
+  heads: number;
+  context: number;
+  dim: number;
+  noise: string;
+  adjusted_loss: number | null;
+  standard_error: number | null;
+  worst: number | null;
+  parameters: Record<string, string>; // float64 in base64
+}
+
+export interface Curve {
+  loss: (number | null)[]; // nothing where it is infinite
+  error: (number | null)[];
+}
+
+export interface PriorCurves {
+  levels: number[];
+  sequences: number;
+  tuned: Tuning;
+  prior: Record<string, Curve>; // of baselines, on the prior itself
+  baselines: Record<string, Curve>;
+  models: Record<string, Curve>;
+}
+
+export interface Data {
+  models: Record<string, Card>;
+  paper: [method: string, layers: number | null, noise: string, loss: number][];
+  noises: string[];
+  curves: Record<string, PriorCurves | undefined>;
+}
+
+/** Read the data out of the page; a page that was never filled has no models. */
+export function readData(): Data {
+  const text = document.getElementById("lintra-data")?.textContent ?? "null";
+  return (JSON.parse(text) as Data | null) ?? { models: {}, paper: [], noises: [], curves: {} };
+}
+
+const decoded = new Map<Card, Model>();
+
+/** The model on a card. */
+export function modelOf(card: Card): Model {
+  let model = decoded.get(card);
+  if (!model) {
+    const { family, layers, heads, context, dim } = card;
+    const parameters = Object.fromEntries(Object.entries(card.parameters).map(([name, text]) => [name, floats(text)]));
+    model = { family, layers, heads, context, dim, parameters };
+    decoded.set(card, model);
+  }
+  return model;
+}
+
+function floats(base64: string): Float64Array {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
+}
+
+/** The name of a model in the zoo. */
+export function nameOf(family: string, layers: number, noise: string, heads: number): string {
+  return `${family}-${layers}-${noise}${heads > 1 ? `-h${heads}` : ""}`;
+}

@@ -1,0 +1,119 @@
+/** View 3: the adjusted loss at every noise level, measured in Python (lines) and in the page (marks). */
+
+import { axes, frame, linear, logarithmic, mark, path, px, short, tags, type Frame, type Point, type Scale, type Tag } from "../chart";
+import type { LiveProfile } from "../live";
+import { BASELINES, LOOKS, type Method } from "../looks";
+import { largest, type Noise } from "../noise";
+import type { View } from "../view";
+
+const NARROW = matchMedia("(max-width: 760px)");
+const DECADES = 6; // shown at most
+
+/** The noise levels of a profile. */
+export function levelsOf(view: View): number[] {
+  const shipped = view.subject.curves?.levels;
+  if (shipped) return shipped;
+  const top = view.subject.noise.kind === "atoms" ? Math.max(6, largest(view.subject.noise) + 1) : view.subject.noise.high + 1;
+  return Array.from({ length: 25 }, (_, i) => (top * i) / 24);
+}
+
+/** Whether the lines from Python are for what is shown: they were measured at the training n with nothing off. */
+export function isAsShipped(view: View): boolean {
+  return view.state.count === view.subject.model.context && view.subject.curves !== null;
+}
+
+interface Line {
+  name: Method;
+  points: [level: number, loss: number][];
+}
+
+/** Draw the chart. */
+export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live: LiveProfile): void {
+  const narrow = NARROW.matches;
+  const box = narrow ? frame(440, 380, 76) : frame(900, 380, 88);
+  svg.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
+  const family = view.subject.model.family;
+  const lines = linesOf(view, live);
+  const marks = live.levels
+    .map((level, i) => ({ level, mean: live.model[i].mean, error: live.model[i].error, count: live.model[i].count }))
+    .filter(({ count }) => count > 0);
+  const values = [...lines.flatMap(({ points }) => points.map(([, loss]) => loss)), ...marks.map(({ mean }) => mean)];
+  const y = lossScale(values, box);
+  const top = live.levels[live.levels.length - 1];
+  const x = linear(0, top, box.left, box.right, narrow ? 6 : 10);
+  const ends: Tag[] = lines.map(({ name, points }) => ({
+    at: y(points[points.length - 1][1]),
+    text: LOOKS[name].label,
+    colour: LOOKS[name].colour,
+  }));
+  const here = view.state.std <= top ? x(view.state.std) : null;
+  svg.innerHTML =
+    shade(view.subject.noise, x, box) +
+    axes(box, x, y, "Noise level σ", "Adjusted loss") +
+    (here === null ? "" : `<line x1="${px(here)}" x2="${px(here)}" y1="${box.top}" y2="${box.bottom}" stroke="var(--soft)" stroke-dasharray="2 3"/>`) +
+    lines.map(({ name, points }) => path(points.map(([level, loss]): Point => [x(level), y(loss)]), LOOKS[name], name === family ? 2.4 : 1.6)).join("") +
+    marks.map(({ level, mean, error }) => bar(x(level), y, mean, error, family)).join("") +
+    tags(box, ends.length ? ends : [{ at: box.top, text: LOOKS[family].label, colour: LOOKS[family].colour }]);
+  note.textContent = noteOf(view, live);
+  svg.setAttribute("aria-label", describe(view, lines, marks));
+}
+
+/** Lines from Python where they are for the chosen n; else what is measured here, for baselines. */
+function linesOf(view: View, live: LiveProfile): Line[] {
+  const { curves, name, model } = view.subject;
+  const lines: Line[] = [];
+  const add = (method: Method, losses: (number | null)[]) => {
+    const points = live.levels
+      .map((level, i): [number, number | null] => [level, losses[i]])
+      .filter((point): point is [number, number] => point[1] !== null && point[1] > 0 && Number.isFinite(point[1]));
+    if (points.length > 1) lines.push({ name: method, points });
+  };
+  if (isAsShipped(view) && curves) {
+    for (const method of BASELINES) add(method, curves.baselines[method]?.loss ?? []);
+    if (curves.models[name]) add(model.family, curves.models[name].loss);
+  } else if (live.done > 0) {
+    for (const method of BASELINES) add(method, live.baselines[method].map((mean) => mean.mean));
+  }
+  return lines;
+}
+
+function lossScale(values: number[], box: Frame): Scale {
+  const seen = values.filter((value) => value > 0 && Number.isFinite(value));
+  const low = Math.min(...seen, 0.1);
+  const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...seen, 0.1), Math.max(low, 1e-6) * 10 ** DECADES)) - 1e-9);
+  const bottom = Math.max(10 ** Math.floor(Math.log10(low)), top / 10 ** DECADES);
+  return logarithmic(bottom, top, box.bottom, box.top);
+}
+
+function shade(noise: Noise, x: Scale, box: Frame): string {
+  const band = (from: number, to: number) =>
+    `<rect x="${px(from)}" y="${box.top}" width="${px(Math.max(to - from, 0))}" height="${box.bottom - box.top}" fill="var(--shade)"/>`;
+  if (noise.kind === "uniform" && noise.low < noise.high) return band(x(noise.low), x(noise.high));
+  const atoms = noise.kind === "uniform" ? [noise.low] : noise.values;
+  return atoms.map((value) => band(Math.max(x(value) - 6, box.left), x(value) + 6)).join("");
+}
+
+function bar(at: number, y: Scale, mean: number, error: number, family: Method): string {
+  const look = LOOKS[family];
+  const [low, high] = [y(Math.max(mean - 2 * error, y.low)), y(mean + 2 * error)];
+  const words = `measured here: ${short(mean)} ± ${short(error, 2)}`;
+  return (
+    `<line x1="${px(at)}" x2="${px(at)}" y1="${px(low)}" y2="${px(high)}" stroke="${look.colour}" stroke-width="1.5"/>` +
+    mark([at, y(mean)], look, 4, words, 'stroke="var(--card)" stroke-width=".8"')
+  );
+}
+
+function noteOf(view: View, live: LiveProfile): string {
+  const done = `Here: ${live.done} sequences a level at n = ${view.state.count}.`;
+  if (!isAsShipped(view)) return `${done} Lines of baselines are measured here as well, since Python’s are for n = ${view.subject.model.context}.`;
+  return `${done} In Python: ${view.subject.curves?.sequences.toLocaleString("en")}${view.state.off.length ? ", with everything switched on" : ""}.`;
+}
+
+function describe(view: View, lines: Line[], marks: { level: number; mean: number }[]): string {
+  const near = marks.reduce(
+    (best, entry) => (Math.abs(entry.level - view.state.std) < Math.abs(best.level - view.state.std) ? entry : best),
+    { level: Infinity, mean: NaN },
+  );
+  const compared = lines.map(({ name }) => LOOKS[name].label).join(", ");
+  return `Adjusted loss against the noise level, for ${view.subject.name} and ${compared}. At σ = ${short(near.level)} the model's loss is ${short(near.mean)}.`;
+}

@@ -1,0 +1,108 @@
+/** View 5: Table 1 as a heat map of the paper's figures, lintra's, or their ratio to the Bayes floor. */
+
+import { escape, short } from "../chart";
+import { nameOf, type Data } from "../data";
+import { LOOKS, type Method } from "../looks";
+import type { Family } from "../models";
+import type { Shade, State } from "../state";
+
+const FAMILIES: Family[] = ["gd++", "diag", "full"];
+const BASELINES = ["const-ridge", "ada-ridge", "tuned-ridge", "bayes"] as const;
+const DEPTHS = [1, 2, 3, 4, 5, 6, 7];
+
+interface Figures {
+  paper: number | null;
+  lintra: number | null;
+  floor: number | null;
+}
+
+/** Draw the table. */
+export function drawTable(root: HTMLElement, data: Data, state: State): void {
+  const uniform = data.noises.filter((noise) => noise.startsWith("uniform")).length;
+  const groups = `<th class="first"></th><th colspan="${uniform}" scope="colgroup">σ uniform from 0 to</th><th colspan="${data.noises.length - uniform}" scope="colgroup">σ one of</th>`;
+  const heads = data.noises.map((noise) => `<th scope="col" title="${noise}">${shortPrior(noise)}</th>`).join("");
+  const models = DEPTHS.map((layers) => {
+    const title = `<tr class="section"><th scope="rowgroup" class="first">${layers} layer${layers > 1 ? "s" : ""}</th></tr>`;
+    return title + FAMILIES.map((family) => row(data, state, family, layers)).join("");
+  });
+  const section = `<tr class="section"><th scope="rowgroup" class="first">Baselines</th></tr>`;
+  const baselines = BASELINES.map((method) => row(data, state, method, null)).join("");
+  root.innerHTML = `<table><thead><tr>${groups}</tr><tr><th class="first"></th>${heads}</tr></thead><tbody>${models.join("")}${section}${baselines}</tbody></table>`;
+  const cells = root.querySelectorAll<HTMLElement>("button");
+  const current = root.querySelector<HTMLElement>('[aria-current="true"]') ?? cells[0];
+  cells.forEach((cell) => (cell.tabIndex = cell === current ? 0 : -1));
+}
+
+function shortPrior(noise: string): string {
+  return noise.replace(/^uniform\(0,(.*)\)$/, "$1").replace(/^choice\((.*)\)$/, "$1").replaceAll(",", ", ");
+}
+
+function row(data: Data, state: State, method: Method, layers: number | null): string {
+  const cells = data.noises.map((noise) => cell(data, state, method, layers, noise)).join("");
+  return `<tr><th scope="row" class="first">${LOOKS[method].label}</th>${cells}</tr>`;
+}
+
+function cell(data: Data, state: State, method: Method, layers: number | null, noise: string): string {
+  const figures = figuresOf(data, method, layers, noise);
+  const text = textOf(figures, state.shade);
+  const strength = strengthOf(state.shade === "paper" ? figures.paper : figures.lintra, figures.floor);
+  const style = `background:color-mix(in srgb, var(--heat) ${(4 + 62 * strength).toFixed(0)}%, transparent)`;
+  const place = `${LOOKS[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
+  const words = `${place}: paper ${told(figures.paper)}, lintra ${told(figures.lintra)}, Bayes floor ${told(figures.floor)}`;
+  if (layers === null) return `<td class="still" style="${style}" title="${escape(words)}">${text}</td>`;
+  const name = nameOf(method, layers, noise, 1);
+  if (!data.models[name]) return `<td class="still" title="${escape(words)}">${text}</td>`;
+  const current = name === nameOf(state.family, state.layers, state.noise, state.heads);
+  return `<td><button type="button" data-model="${escape(name)}" aria-current="${current}" style="${style}" title="${escape(words)}" aria-label="${escape(words)}. Open this model">${text}</button></td>`;
+}
+
+function figuresOf(data: Data, method: Method, layers: number | null, noise: string): Figures {
+  const printed = data.paper.find(([name, depth, prior]) => name === method && depth === layers && prior === noise);
+  const prior = data.curves[noise]?.prior;
+  const own = layers === null ? prior?.[method]?.loss[0] : data.models[nameOf(method, layers, noise, 1)]?.adjusted_loss;
+  return { paper: printed?.[3] ?? null, lintra: own ?? null, floor: prior?.bayes.loss[0] ?? null };
+}
+
+function textOf(figures: Figures, shade: Shade): string {
+  if (shade !== "floor") return told(figures[shade]);
+  const ratio = ratioOf(figures.lintra, figures.floor);
+  return ratio === null ? "–" : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
+}
+
+function told(value: number | null): string {
+  return value === null ? "–" : short(value);
+}
+
+/** Without noise there is no floor. */
+function ratioOf(loss: number | null, floor: number | null): number | null {
+  return loss === null || floor === null || floor < 1e-12 ? null : loss / floor;
+}
+
+/** 0 at the floor, 1 at a hundred times the floor; without noise by the loss itself, down to 1e-16. */
+function strengthOf(loss: number | null, floor: number | null): number {
+  if (loss === null) return 0;
+  const ratio = ratioOf(loss, floor);
+  const strength = ratio === null ? 1 + Math.log10(Math.max(loss, 1e-16)) / 16 : Math.log10(Math.max(ratio, 1)) / 2;
+  return Math.min(Math.max(strength, 0), 1);
+}
+
+/** Open a model by a press; move between cells by arrow keys. */
+export function listenToTable(root: HTMLElement, open: (name: string) => void): void {
+  root.addEventListener("click", (event) => {
+    const button = (event.target as Element).closest<HTMLElement>("[data-model]");
+    if (button) open(button.dataset.model!);
+  });
+  root.addEventListener("keydown", (event) => {
+    const from = (event.target as Element).closest<HTMLElement>("[data-model]");
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -10, ArrowDown: 10 }[event.key];
+    if (!from || step === undefined) return;
+    event.preventDefault();
+    const cells = [...root.querySelectorAll<HTMLElement>("[data-model]")];
+    const columns = root.querySelectorAll("thead th[title]").length;
+    const to = cells[cells.indexOf(from) + (Math.abs(step) > 1 ? Math.sign(step) * columns : step)];
+    if (!to) return;
+    from.tabIndex = -1;
+    to.tabIndex = 0;
+    to.focus();
+  });
+}

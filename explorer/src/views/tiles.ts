@@ -1,0 +1,37 @@
+/** The four figures at the top: what is predicted, what is true, how far it is off, and how good the model is. */
+
+import { escape, short } from "../chart";
+import type { Data } from "../data";
+import { dot, halfSquare } from "../matrix";
+import type { View } from "../view";
+
+/** Draw the figures, and say the most important one. */
+export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, data: Data): void {
+  const { state, subject } = view;
+  const weights = view.path[state.after];
+  const prediction = dot(weights, view.sequence.query);
+  const distance = halfSquare(weights, view.oracle);
+  const bayes = halfSquare(view.baselines.bayes, view.oracle);
+  root.innerHTML = [
+    tile(`Prediction after layer ${state.after}`, short(prediction), `true value ${short(view.truth)}`),
+    tile("Distance from the oracle", short(distance), `½‖w − w_σ‖² here; Bayes ${short(bayes)}`),
+    tile("Noise level", short(state.std), `the context speaks for ${short(view.believed)}`),
+    quality(view, data),
+  ].join("");
+  status.textContent = `${subject.name}: prediction ${short(prediction)} after layer ${state.after}, true value ${short(view.truth)}.`;
+}
+
+function quality(view: View, data: Data): string {
+  const { card, name, noiseText } = view.subject;
+  if (!card) return tile("Your file", escape(name), `trained on ${escape(noiseText)}`);
+  const printed = data.paper.find(
+    ([method, layers, noise]) => method === card.family && layers === card.layers && noise === card.noise && card.heads === 1,
+  );
+  const floor = view.subject.curves?.prior.bayes.loss[0];
+  const words = [printed ? `paper ${short(printed[3])}` : "not in the paper", `floor ${short(floor ?? NaN)}`];
+  return tile("Loss on the training prior", short(card.adjusted_loss), words.join(", "));
+}
+
+function tile(title: string, value: string, more: string): string {
+  return `<div class="tile"><small>${title}</small><b>${value}</b><small>${more}</small></div>`;
+}

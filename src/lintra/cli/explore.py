@@ -1,0 +1,52 @@
+"""The command that opens the explorer page."""
+
+import webbrowser
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import explorer, terminal
+from lintra.cli.base import Seed, app
+from lintra.compiled import cache_folder, keep_compiled_programs
+from lintra.storage import write_aside
+from lintra.zoo import Zoo
+
+
+@app.command()
+def explore(
+    out: Annotated[Path | None, typer.Option(help="File to write; default: one in the user's cache folder.")] = None,
+    zoo_file: Annotated[
+        Path | None, typer.Option("--zoo", help="A zoo of your own; default: the published one.")
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Write the page and do not open it.")] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="First measure the zoo's losses at every noise level, and keep them.")
+    ] = False,
+    sequences: Annotated[int, typer.Option(help="Fresh sequences for a noise level, with --measure.")] = 8192,
+    seed: Seed = 0,
+) -> None:
+    """Open the explorer: one page that runs the models of the zoo, with no server and no outside address."""
+    place = out or cache_folder() / "explorer.html"
+    if place.is_dir():
+        raise ValueError(f"`--out` '{place}' is a folder; say which file to write, such as '{place / 'lintra.html'}'.")
+    with resources.as_file(resources.files("lintra").joinpath("data/zoo.safetensors")) as published:
+        path = zoo_file or published
+        zoo = Zoo(path)
+        if measure:
+            keep_compiled_programs()
+            curves = explorer.measure(zoo, num_sequences=sequences, seed=seed, track=terminal.progress)
+            explorer.write_curves(path, curves)
+            terminal.say(f"Measured: '{explorer.curves_file(path)}'.")
+        write_aside(place, explorer.page(zoo, explorer.read_curves(path)).encode())
+    print(place)
+    if not no_open and not _open(place):
+        terminal.say("No browser was found: open that file in one.")
+
+
+def _open(page: Path) -> bool:
+    try:
+        return webbrowser.open(page.resolve().as_uri())
+    except webbrowser.Error:
+        return False

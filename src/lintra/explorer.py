@@ -1,0 +1,150 @@
+"""The explorer page: the built page of the package, filled with the weights and figures of a zoo.
+
+The page itself is built from `explorer/` and holds no weights. What it shows besides them, losses at every noise
+level, is measured once for a zoo and kept in a file beside it.
+"""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lintra import paper
+from lintra.baselines import BASELINES, TunedRidge, baseline
+from lintra.evaluation import Track, evaluate, profile
+from lintra.losses import Estimate, finite
+from lintra.measurements import noise_levels
+from lintra.problem import NoisyRegression
+from lintra.storage import write_aside
+from lintra.zoo import Card, Zoo
+
+_PLACE = '<script type="application/json" id="lintra-data">null</script>'
+_METHODS = tuple(name for name in BASELINES if name != "iterative-ridge")
+_CARD = ("family", "layers", "heads", "context", "dim", "noise", "adjusted_loss", "standard_error", "worst")
+
+Curves = dict[str, Any]
+"""By noise prior: noise levels, tuned constants, losses of baselines, and losses of models with their hashes."""
+
+
+def page(zoo: Zoo, curves: Curves) -> str:
+    """The page as one self-contained file, filled with the models of a zoo."""
+    built = resources.files("lintra").joinpath("data/explorer.html").read_text(encoding="utf-8")
+    if built.count(_PLACE) != 1:
+        raise ValueError("The built page has no place for its data. Build it anew: make page")
+    filled = json.dumps(finite(data(zoo, curves)), separators=(",", ":")).replace("</", "<\\/")
+    return built.replace(_PLACE, _PLACE.replace("null", filled))
+
+
+def data(zoo: Zoo, curves: Curves) -> dict[str, Any]:
+    """What the page is filled with: models, Table 1 of the paper, and measured losses.
+
+    Curves of models whose weights have changed since they were measured are left out.
+    """
+    models = {name: _model(zoo, name) for name in shown(zoo)}
+    hashes = {name: zoo.card(name)["sha256"] for name in models}
+    measured = {
+        noise: kept
+        | {"models": {name: curve for name, curve in kept["models"].items() if hashes.get(name) == curve["sha256"]}}
+        for noise, kept in curves.items()
+    }
+    printed = [[*place, figure.value] for place, figure in paper.table1().items()]
+    return {"models": models, "paper": printed, "noises": list(paper.NOISES), "curves": measured}
+
+
+def shown(zoo: Zoo) -> list[str]:
+    """The names of the models that the page offers: the best seed of every cell, at the size of Table 1."""
+
+    def fits(card: Card) -> bool:
+        usual = (card["dim"], card["context"]) == (10, 20) and card["noise"] in paper.NOISES
+        return usual and (card["heads"] == 1 or card["family"] == "diag")  # elsewhere heads only add up
+
+    return [name for name, card in zoo.cards.items() if "-seed" not in name and fits(card)]
+
+
+def measure(
+    zoo: Zoo, *, num_sequences: int = 8192, seed: int = 0, track: Callable[[str], Track] | None = None
+) -> Curves:
+    """Losses of models and baselines at noise levels from 0 to beyond each prior, and of baselines on the prior."""
+    by_noise: dict[str, list[str]] = {}
+    for name in shown(zoo):
+        by_noise.setdefault(zoo.card(name)["noise"], []).append(name)
+    return {
+        noise: _measure_prior(zoo, noise, by_noise[noise], num_sequences, seed, track)
+        for noise in paper.NOISES
+        if noise in by_noise
+    }
+
+
+def curves_file(zoo_file: Path) -> Path:
+    """Where the curves of a zoo are kept: beside it.
+
+    >>> curves_file(Path("mine/zoo.safetensors")).name
+    'zoo.curves.json'
+    """
+    return zoo_file.with_name(f"{zoo_file.stem}.curves.json")
+
+
+def read_curves(zoo_file: Path) -> Curves:
+    """The curves that were measured for a zoo; none where they have not been."""
+    path = curves_file(zoo_file)
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write_curves(zoo_file: Path, curves: Curves) -> None:
+    """Keep curves beside their zoo."""
+    lines = ",\n".join(f"{json.dumps(noise)}:{json.dumps(kept, separators=(',', ':'))}" for noise, kept in curves.items())
+    write_aside(curves_file(zoo_file), f"{{\n{lines}\n}}\n".encode())
+
+
+def _model(zoo: Zoo, name: str) -> dict[str, Any]:
+    """What a card says, and the model's own numbers as little-endian bytes in base64."""
+    own = {
+        part: base64.b64encode(np.asarray(value, "<f8").tobytes()).decode()
+        for part, value in zoo.load(name).parameters().items()
+    }
+    card = zoo.card(name)
+    return {key: card.get(key) for key in _CARD} | {"parameters": own}
+
+
+def _measure_prior(
+    zoo: Zoo, noise: str, names: list[str], num_sequences: int, seed: int, track: Callable[[str], Track] | None
+) -> dict[str, Any]:
+    problem = NoisyRegression(noise=noise)
+    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(f"explorer {noise}".encode()))
+    tuning_key, profile_key, prior_key = jax.random.split(key, 3)
+    predictors = {name: baseline(name, problem, key=tuning_key) for name in _METHODS}
+    shown_by = None if track is None else track(f"curves, {noise}")
+    on_prior = evaluate(predictors, problem, num_sequences=25 * num_sequences, key=prior_key)
+    levels = noise_levels(noise)
+    models = {name: zoo.load(name) for name in names}
+    measured = profile(
+        predictors | models, problem, levels, num_sequences=num_sequences, key=profile_key, track=shown_by
+    )
+
+    def curve(name: str) -> dict[str, list[float | None]]:
+        return _rounded([comparison.adjusted(name) for comparison in measured])
+
+    tuned = predictors["tuned-ridge"]
+    assert isinstance(tuned, TunedRidge)
+    return {
+        "levels": levels,
+        "sequences": num_sequences,
+        "tuned": {"multiplier": float(tuned.multiplier), "ceiling": float(tuned.ceiling)},
+        "prior": {name: _rounded([on_prior.adjusted(name)]) for name in _METHODS},
+        "baselines": {name: curve(name) for name in _METHODS},
+        "models": {name: curve(name) | {"sha256": zoo.card(name)["sha256"]} for name in names},
+    }
+
+
+def _rounded(estimates: list[Estimate]) -> dict[str, list[float | None]]:
+    """Means to four digits and standard errors to two, which is more than they are known to."""
+    return {
+        "loss": [finite(float(f"{estimate.mean:.4g}")) for estimate in estimates],
+        "error": [finite(float(f"{estimate.standard_error:.2g}")) for estimate in estimates],
+    }
