@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: reproduce reproduce-from-scratch test test-slow docs check format bench arm lock clean
+.PHONY: reproduce reproduce-from-scratch test test-page page test-slow docs check format bench arm lock clean
 
 reproduce: $(READY)  ## Table 1, all figures and the report, from the published weights on fresh sequences
 	$(BIN)/lintra report --out report
@@ -22,6 +22,14 @@ reproduce-from-scratch: $(READY)  ## the same, with every model trained first; w
 test: $(READY)  ## run the tests and the checks
 	$(MAKE) check
 	$(BIN)/python -m pytest -n 2
+
+test-page: $(READY)  ## build the explorer page anew, compare it with the committed one, and test it in Chromium
+	tests_page/run.sh $(BIN)/python
+
+page:  ## build the explorer page from explorer/, with Node
+	npm ci --prefix explorer --loglevel=error
+	npm run build --prefix explorer --silent
+	cp explorer/dist/explorer.html src/lintra/data/explorer.html
 
 test-slow: $(READY)  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow

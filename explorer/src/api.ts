@@ -2,6 +2,7 @@
 
 import { omegas } from "./anatomy";
 import { modelOf, type Data } from "./data";
+import type { LiveProfile } from "./live";
 import { BASELINES, type Baseline } from "./looks";
 import { layerWeights } from "./models";
 import { parseNoise } from "./noise";
@@ -9,8 +10,8 @@ import { ridge, spectrum } from "./ridge";
 import type { Statistics } from "./statistics";
 import { baseline } from "./view";
 
-/** Make the functions. */
-export function api(data: Data) {
+/** Make the functions; `live` gives what is being measured. */
+export function api(data: Data, live: () => LiveProfile) {
   return {
     names: () => Object.keys(data.models),
     baselines: () => [...BASELINES],
@@ -22,6 +23,11 @@ export function api(data: Data) {
       ...baseline(method, spectrum(statistics(gram, count)), parseNoise(noise), data.curves[noise]?.tuned),
     ],
     oracle: (std: number, gram: number[], count: number) => [...ridge(spectrum(statistics(gram, count)), std ** 2)],
+    /** The profile that the page is measuring. */
+    profile: () => {
+      const { levels, done, model } = live();
+      return { levels, done, loss: model.map(({ mean }) => mean), error: model.map(({ error }) => error) };
+    },
     omegas: (name: string) => omegas(modelOf(data.models[name])),
   };
 }

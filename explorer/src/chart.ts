@@ -54,8 +54,8 @@ export function short(value: number | null | undefined, digits = 3): string {
 }
 
 function withDigits(value: number, digits: number): string {
-  const whole = Math.max(Math.floor(Math.log10(Math.abs(value))) + 1, 0);
-  return value.toFixed(Math.max(Math.min(digits - whole, digits), 0));
+  const whole = Math.floor(Math.log10(Math.abs(value))) + 1; // digits before the point, or zeros behind it
+  return value.toFixed(Math.min(Math.max(digits - Math.max(whole, whole < 0 ? -1 : 0), 0), 4));
 }
 
 /** A number on an axis. */

@@ -1,6 +1,5 @@
 /** The controls: they show the state, and tell what a reader changes. */
 
-import { short } from "./chart";
 import { nameOf, type Data } from "./data";
 import type { Family } from "./models";
 import { covers } from "./noise";
@@ -76,8 +75,8 @@ export function showControls(view: View, data: Data, own: string | null): void {
   input("after").max = String(subject.model.layers);
   show("after", state.after, `${state.after} of ${subject.model.layers}`);
   element("sigma-hint").textContent = covers(subject.noise, state.std)
-    ? `seen in training; the context speaks for ${short(view.believed)}`
-    : `not seen in training; the context speaks for ${short(view.believed)}`;
+    ? "one that training had"
+    : "one that training never had";
   for (const equation of document.querySelectorAll<HTMLElement>("[data-family]")) {
     const chosen = equation.dataset.family === subject.model.family;
     equation.classList.toggle("chosen", chosen);

@@ -135,7 +135,7 @@ function openOwn(model: OwnModel | null): void {
 }
 
 function start(): void {
-  window.lintra = api(data);
+  window.lintra = api(data, () => live);
   if (Object.keys(data.models).length === 0) {
     element("tiles").textContent = "This page has no models in it. Make one that has with: lintra explore";
     return;
@@ -160,6 +160,7 @@ function start(): void {
   });
   history.replaceState(null, "", `#${toAddress(state)}`);
   draw();
+  performance.mark("lintra-first-view");
 }
 
 start();

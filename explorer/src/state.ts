@@ -52,7 +52,7 @@ export function toAddress(state: State): string {
 
 /** Read an address; whatever cannot be read stays as it was at the start. */
 export function fromAddress(hash: string, data: Data): State {
-  const found = new URLSearchParams(hash.replace(/^#/, ""));
+  const found = new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B")); // GD++ is no GD with spaces
   const state = { ...START };
   const card = data.models[found.get("model") ?? ""];
   if (card) {

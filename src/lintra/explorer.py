@@ -50,7 +50,11 @@ def data(zoo: Zoo, curves: Curves) -> dict[str, Any]:
     hashes = {name: zoo.card(name)["sha256"] for name in models}
     measured = {
         noise: kept
-        | {"models": {name: curve for name, curve in kept["models"].items() if hashes.get(name) == curve["sha256"]}}
+        | {
+            "models": {
+                name: curve for name, curve in kept["models"].items() if hashes.get(name) == curve["sha256"]
+            }
+        }
         for noise, kept in curves.items()
     }
     printed = [[*place, figure.value] for place, figure in paper.table1().items()]
@@ -70,7 +74,7 @@ def shown(zoo: Zoo) -> list[str]:
 def measure(
     zoo: Zoo, *, num_sequences: int = 8192, seed: int = 0, track: Callable[[str], Track] | None = None
 ) -> Curves:
-    """Losses of models and baselines at noise levels from 0 to beyond each prior, and of baselines on the prior."""
+    """Losses of models and baselines at every noise level, and of baselines on each prior."""
     by_noise: dict[str, list[str]] = {}
     for name in shown(zoo):
         by_noise.setdefault(zoo.card(name)["noise"], []).append(name)
@@ -98,7 +102,9 @@ def read_curves(zoo_file: Path) -> Curves:
 
 def write_curves(zoo_file: Path, curves: Curves) -> None:
     """Keep curves beside their zoo."""
-    lines = ",\n".join(f"{json.dumps(noise)}:{json.dumps(kept, separators=(',', ':'))}" for noise, kept in curves.items())
+    lines = ",\n".join(
+        f"{json.dumps(noise)}:{json.dumps(kept, separators=(',', ':'))}" for noise, kept in curves.items()
+    )
     write_aside(curves_file(zoo_file), f"{{\n{lines}\n}}\n".encode())
 
 

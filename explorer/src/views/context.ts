@@ -6,7 +6,7 @@ import { dot } from "../matrix";
 import type { View } from "../view";
 
 const BOX = frame(440, 330);
-const STEPS = frame(440, 330, 104);
+const STEPS = frame(440, 330, 106);
 
 /** Draw both charts. */
 export function drawContext(scatter: SVGElement, steps: SVGElement, view: View): void {

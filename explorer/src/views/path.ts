@@ -7,7 +7,7 @@ import { ridge } from "../ridge";
 import type { View } from "../view";
 
 const BOX = frame(440, 330);
-const DISTANCE = frame(440, 330, 108);
+const DISTANCE = frame(440, 330, 118);
 
 /** Draw both charts. */
 export function drawPath(plane: SVGElement, distance: SVGElement, view: View): void {

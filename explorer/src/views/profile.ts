@@ -8,6 +8,7 @@ import type { View } from "../view";
 
 const NARROW = matchMedia("(max-width: 760px)");
 const DECADES = 6; // shown at most
+const LARGEST = 100; // losses above it lie on the edge
 
 /** The noise levels of a profile. */
 export function levelsOf(view: View): number[] {
@@ -52,6 +53,7 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
     axes(box, x, y, "Noise level σ", "Adjusted loss") +
     (here === null ? "" : `<line x1="${px(here)}" x2="${px(here)}" y1="${box.top}" y2="${box.bottom}" stroke="var(--soft)" stroke-dasharray="2 3"/>`) +
     lines.map(({ name, points }) => path(points.map(([level, loss]): Point => [x(level), y(loss)]), LOOKS[name], name === family ? 2.4 : 1.6)).join("") +
+    dots(live, x, y) +
     marks.map(({ level, mean, error }) => bar(x(level), y, mean, error, family)).join("") +
     tags(box, ends.length ? ends : [{ at: box.top, text: LOOKS[family].label, colour: LOOKS[family].colour }]);
   note.textContent = noteOf(view, live);
@@ -79,9 +81,8 @@ function linesOf(view: View, live: LiveProfile): Line[] {
 
 function lossScale(values: number[], box: Frame): Scale {
   const seen = values.filter((value) => value > 0 && Number.isFinite(value));
-  const low = Math.min(...seen, 0.1);
-  const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...seen, 0.1), Math.max(low, 1e-6) * 10 ** DECADES)) - 1e-9);
-  const bottom = Math.max(10 ** Math.floor(Math.log10(low)), top / 10 ** DECADES);
+  const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...seen, 0.1), LARGEST)) - 1e-9);
+  const bottom = Math.max(10 ** Math.floor(Math.log10(Math.min(...seen, 0.1))), top / 10 ** DECADES);
   return logarithmic(bottom, top, box.bottom, box.top);
 }
 
@@ -101,6 +102,15 @@ function bar(at: number, y: Scale, mean: number, error: number, family: Method):
     `<line x1="${px(at)}" x2="${px(at)}" y1="${px(low)}" y2="${px(high)}" stroke="${look.colour}" stroke-width="1.5"/>` +
     mark([at, y(mean)], look, 4, words, 'stroke="var(--card)" stroke-width=".8"')
   );
+}
+
+/** The Bayes predictor, measured here. */
+function dots(live: LiveProfile, x: Scale, y: Scale): string {
+  return live.levels
+    .map((level, i) => ({ level, loss: live.baselines.bayes[i] }))
+    .filter(({ loss }) => loss.count > 0 && loss.mean > 0)
+    .map(({ level, loss }) => mark([x(level), y(loss.mean)], LOOKS.bayes, 2.6, `Bayes, measured here: ${short(loss.mean)}`))
+    .join("");
 }
 
 function noteOf(view: View, live: LiveProfile): string {

@@ -66,7 +66,7 @@ function figuresOf(data: Data, method: Method, layers: number | null, noise: str
 function textOf(figures: Figures, shade: Shade): string {
   if (shade !== "floor") return told(figures[shade]);
   const ratio = ratioOf(figures.lintra, figures.floor);
-  return ratio === null ? "–" : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
+  return ratio === null ? `<i>${told(figures.lintra)}</i>` : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
 }
 
 function told(value: number | null): string {

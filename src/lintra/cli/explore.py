@@ -16,7 +16,9 @@ from lintra.zoo import Zoo
 
 @app.command()
 def explore(
-    out: Annotated[Path | None, typer.Option(help="File to write; default: one in the user's cache folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; default: one in the user's cache folder.")
+    ] = None,
     zoo_file: Annotated[
         Path | None, typer.Option("--zoo", help="A zoo of your own; default: the published one.")
     ] = None,
@@ -30,7 +32,9 @@ def explore(
     """Open the explorer: one page that runs the models of the zoo, with no server and no outside address."""
     place = out or cache_folder() / "explorer.html"
     if place.is_dir():
-        raise ValueError(f"`--out` '{place}' is a folder; say which file to write, such as '{place / 'lintra.html'}'.")
+        raise ValueError(
+            f"`--out` '{place}' is a folder; say which file to write, such as '{place / 'lintra.html'}'."
+        )
     with resources.as_file(resources.files("lintra").joinpath("data/zoo.safetensors")) as published:
         path = zoo_file or published
         zoo = Zoo(path)

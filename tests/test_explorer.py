@@ -1,0 +1,155 @@
+"""The explorer page without a browser: it is up to date, self-contained, and holds exactly the zoo's weights."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lintra import explorer, zoo
+from lintra.cli import main
+from lintra.figures.style import LOOKS
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "explorer"
+ZOO = ROOT / "src/lintra/data/zoo.safetensors"
+
+
+@pytest.fixture(scope="module")
+def page():
+    return explorer.page(zoo.published(), explorer.read_curves(ZOO))
+
+
+@pytest.fixture(scope="module")
+def data(page):
+    return json.loads(re.search(r'id="lintra-data">(.*?)</script>', page, flags=re.DOTALL)[1])
+
+
+def test_the_built_page_is_not_older_than_its_source():
+    left_out = {"node_modules", "dist"}
+    files = [
+        path for path in SOURCE.rglob("*") if path.is_file() and not left_out & set(path.relative_to(SOURCE).parts)
+    ]
+    names = sorted(path.relative_to(SOURCE).as_posix() for path in files)
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(f"{name}\n".encode())
+        digest.update((SOURCE / name).read_bytes())
+    built = (ROOT / "src/lintra/data/explorer.html").read_text()
+    assert f'content="{digest.hexdigest()}"' in built, "Run `make page`."
+
+
+def test_the_page_needs_nothing_from_outside(page):
+    addresses = set(re.findall(r"https?://[^\s\"'<>)\\]+", page))
+    allowed = {
+        "https://arxiv.org/abs/2402.14180",
+        "http://www.w3.org/1998/Math/MathML",
+        "http://www.w3.org/2000/svg",
+    }
+    assert addresses <= allowed
+    assert not re.search(r"<(script|img|iframe|audio|video|source)[^>]*\ssrc=", page)
+    assert not re.search(r"<link[^>]*href=\"(?!data:,)", page)
+    assert not re.search(r"@import|url\((?!data:|#)", page)
+
+
+def test_weights_come_through_exactly(data):
+    for name in explorer.shown(zoo.published()):
+        for part, value in zoo.load(name).parameters().items():
+            found = np.frombuffer(base64.b64decode(data["models"][name]["parameters"][part]), "<f8")
+            assert np.array_equal(found, np.ravel(value)), name
+
+
+def test_all_of_table_1_and_its_losses_are_there(data):
+    assert len(data["paper"]) >= 210
+    for method, layers, noise, _ in data["paper"]:
+        if layers is not None:
+            card = zoo.card(f"{method}-{layers}-{noise}")
+            assert data["models"][f"{method}-{layers}-{noise}"]["adjusted_loss"] == card["adjusted_loss"]
+
+
+def test_every_model_has_its_curve(data):
+    missing = [
+        name
+        for name, card in data["models"].items()
+        if name not in data["curves"].get(card["noise"], {"models": {}})["models"]
+    ]
+    assert not missing, (
+        "The zoo has changed since its curves were measured: run `lintra explore --measure --no-open`."
+    )
+
+
+def test_curves_of_other_weights_are_left_out():
+    curves = json.loads(json.dumps(explorer.read_curves(ZOO)))
+    curves["uniform(0,5)"]["models"]["full-7-uniform(0,5)"]["sha256"] = "of something else"
+    kept = explorer.data(zoo.published(), curves)["curves"]["uniform(0,5)"]["models"]
+    assert "full-7-uniform(0,5)" not in kept
+    assert "full-6-uniform(0,5)" in kept
+
+
+def test_the_page_uses_the_colours_of_the_figures():
+    style = (SOURCE / "src/style.css").read_text().lower()
+    names = (SOURCE / "src/looks.ts").read_text()
+    for look in LOOKS.values():
+        assert f"light-dark({look.colour.lower()}," in style
+        assert f'"{look.label}"' in names
+
+
+def test_text_cannot_end_the_script_that_holds_it(tmp_path):
+    sly = tmp_path / "sly.safetensors"
+    zoo.write(sly, {"</script>": (zoo.load("diag-1-uniform(0,5)"), {"noise": "uniform(0,5)"})})
+    page = explorer.page(zoo.Zoo(sly), {})
+    assert page.count("</script>") == explorer.page(zoo.published(), {}).count("</script>")
+
+
+def test_measured_curves_are_kept_beside_the_zoo(tmp_path):
+    small = tmp_path / "mine.safetensors"
+    name = "diag-1-fixed"
+    zoo.write(small, {name: (zoo.load("diag-1-uniform(0,0)"), {"noise": "uniform(0,0)"})})
+    curves = explorer.measure(zoo.Zoo(small), num_sequences=64)
+    explorer.write_curves(small, curves)
+    assert (tmp_path / "mine.curves.json").exists()
+    assert explorer.read_curves(small) == curves
+    losses = curves["uniform(0,0)"]["models"][name]["loss"]
+    assert len(losses) == len(curves["uniform(0,0)"]["levels"])
+    assert all(loss > 1 for loss in losses)  # one layer is far from the oracle
+
+
+def explore(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["lintra", "explore", "--no-open", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def test_the_command_writes_the_page_and_says_where(tmp_path, page, monkeypatch, capsys):
+    assert explore(monkeypatch, "--out", tmp_path / "deep" / "page.html") == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "deep" / "page.html")
+    assert (tmp_path / "deep" / "page.html").read_text(encoding="utf-8") == page
+
+
+def test_without_a_place_it_writes_into_the_cache_and_opens_it(tmp_path, monkeypatch, capsys):
+    opened = []
+    monkeypatch.setenv("LINTRA_CACHE", str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr(sys, "argv", ["lintra", "explore"])
+    with pytest.raises(SystemExit):
+        main()
+    place = tmp_path / "lintra" / "explorer.html"
+    assert capsys.readouterr().out.strip() == str(place)
+    assert opened == [place.as_uri()]
+
+
+def test_bad_input_of_the_command_gets_a_sentence(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    for arguments, part in (
+        (("--out", tmp_path), "is a folder"),
+        (("--out", tmp_path / "file" / "page.html"), "cannot be used"),
+        (("--zoo", tmp_path / "none.safetensors"), "cannot be used"),
+        (("--zoo", tmp_path / "file"), "not a whole safetensors file"),
+    ):
+        assert explore(monkeypatch, *arguments) == 2
+        assert part in capsys.readouterr().err

@@ -1,0 +1,100 @@
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from lintra import explorer, zoo
+from lintra.compiled import keep_compiled_programs
+
+keep_compiled_programs()
+ROOT = Path(__file__).parent.parent
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESKTOP = {"width": 1360, "height": 900}
+
+
+@pytest.fixture(scope="session")
+def page_file(tmp_path_factory):
+    """The page as `lintra explore` writes it."""
+    path = tmp_path_factory.mktemp("page") / "explorer.html"
+    curves = explorer.read_curves(ROOT / "src/lintra/data/zoo.safetensors")
+    path.write_text(explorer.page(zoo.published(), curves), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=ARGUMENTS)
+
+
+class Visit:
+    """A page in a tab of its own, with everything that it complains about or asks the network for."""
+
+    def __init__(self, browser, path, address="", **options):
+        self.context = browser.new_context(**({"viewport": DESKTOP, "color_scheme": "light"} | options))
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.path, self.complaints, self.requests = path, [], []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.context.route("**/*", self._watch)
+        self.open(address)
+
+    def _watch(self, route):
+        url = route.request.url
+        if url.startswith(self.path.as_uri()):
+            route.continue_()
+        else:
+            self.requests.append(url)
+            route.abort()
+
+    def open(self, address=""):
+        self.page.goto("about:blank")
+        self.page.goto(self.path.as_uri() + address)
+        self.page.wait_for_function("performance.getEntriesByName('lintra-first-view').length > 0")
+
+    def address(self):
+        """What is behind # in the address."""
+        pairs = self.page.evaluate("[...new URLSearchParams(location.hash.slice(1))]")
+        return dict(pairs)
+
+    def text(self, selector):
+        return self.page.inner_text(selector)
+
+    def picture(self, name):
+        return self.page.inner_html(f"#{name}")
+
+    def slide(self, name, value):
+        """Move a slider as a reader's hand does."""
+        self.page.locator(f"#{name}").fill(str(value))
+
+    def wait_until_measured(self):
+        self.page.wait_for_function("window.lintra.profile().done >= 400", timeout=60_000)
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('.switch small')].every(e => e.textContent)", timeout=60_000
+        )
+
+
+@pytest.fixture
+def visit(browser, page_file):
+    """Open the page; at the end it must have been silent, and must have asked the network for nothing."""
+    visits = []
+
+    def start(address="", **options):
+        visits.append(Visit(browser, page_file, address, **options))
+        return visits[-1]
+
+    yield start
+    for one in visits:
+        one.context.close()
+        assert one.complaints == []
+        assert one.requests == []

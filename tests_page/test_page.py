@@ -1,0 +1,361 @@
+"""Every control of the page does what it says, and the page is quick, quiet and usable without a mouse."""
+
+import json
+import statistics
+
+import jax
+import pytest
+
+import lintra
+from lintra import storage, zoo
+
+CONTROLS = (
+    "share",
+    "theme",
+    "layers",
+    "noise",
+    "sigma",
+    "count",
+    "rescaled",
+    "seed",
+    "fresh",
+    "after",
+    "restore",
+    "file",
+)
+PICTURES = ("scatter", "steps", "plane", "distance", "profile", "damage")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit):
+    paints, views = [], []
+    for _ in range(5):
+        page = visit().page
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+        paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
+    size = page_file.stat().st_size
+    print(
+        f"\npage {size / 1e6:.2f} MB; first paint {statistics.median(paints):.0f} ms, all views "
+        f"{statistics.median(views):.0f} ms (medians of 5)"
+    )
+    assert size < 2_500_000
+    assert min(paints) < 1000
+    assert min(views) < 1000
+
+
+def test_nothing_jumps_while_the_page_opens(visit):
+    one = visit()
+    one.wait_until_measured()
+    moved = one.page.evaluate(
+        """() => new Promise(done => new PerformanceObserver(list => done(
+             list.getEntries().reduce((sum, entry) => sum + entry.value, 0)
+           )).observe({type: "layout-shift", buffered: true}) || setTimeout(() => done(0), 300))"""
+    )
+    assert moved < 0.01
+
+
+def test_all_views_are_drawn(visit):
+    one = visit()
+    for name in PICTURES:
+        assert len(one.picture(name)) > 500, name
+        assert one.page.get_attribute(f"#{name}", "aria-label")
+    assert one.page.locator("#table button").count() == 210
+    assert one.page.locator("#matrices svg").count() == 8
+
+
+@pytest.mark.parametrize("family", ["gd++", "diag", "full"])
+def test_family(visit, family):
+    one = visit()
+    one.page.check(f"input[name=family][value='{family}']", force=True)
+    assert one.address()["model"] == f"{family}-4-uniform(0,5)"
+    assert one.page.locator(".stack > .chosen").get_attribute("data-family") == family
+
+
+def test_layers_prior_and_heads(visit):
+    one = visit("#model=diag-4-uniform(0,5)")
+    one.slide("layers", 12)
+    assert one.address()["model"] == "diag-12-uniform(0,5)"
+    assert one.page.locator("#omegas tbody tr").count() == 12
+    one.page.check("#heads")
+    assert one.address()["model"] == "diag-12-uniform(0,5)-h2"
+    one.page.select_option("#noise", "choice(1,3,5)")
+    assert one.address()["model"] == "diag-7-choice(1,3,5)"
+    assert one.page.is_disabled("#heads")
+    assert one.page.get_attribute("#layers", "max") == "7"
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "name", "told"),
+    [("sigma", 3.5, "sigma", "3.50"), ("count", 40, "n", "40"), ("after", 2, "after", "2 of 4")],
+)
+def test_sliders(visit, control, value, name, told):
+    one = visit()
+    before = one.picture("scatter")
+    one.slide(control, value)
+    assert float(one.address()[name]) == value
+    assert one.text(f"#{control}-value") == told
+    assert one.picture("scatter") != before
+
+
+def test_more_noise_only_scales_the_noise_and_more_examples_are_only_added(visit):
+    one = visit("#n=5&sigma=0")
+
+    def examples():
+        titles = one.page.locator("#scatter circle title").all_text_contents()
+        return [title.split(", label")[0] for title in titles]
+
+    few = examples()
+    one.slide("sigma", 4)
+    assert examples() == few
+    one.slide("count", 9)
+    assert examples()[:5] == few
+    assert len(examples()) == 9
+
+
+def test_seed_and_new_sequence(visit):
+    one = visit()
+    first = one.picture("scatter")
+    one.page.click("#fresh")
+    assert one.address()["seed"] == "2"
+    assert one.picture("scatter") != first
+    one.page.fill("#seed", "1")
+    one.page.press("#seed", "Enter")
+    assert one.picture("scatter") == first
+
+
+def test_rescaling_matters_only_at_another_context_length(visit):
+    one = visit()
+    before = one.picture("steps")
+    one.page.check("#rescaled")
+    assert one.address()["rescaled"] == "1"
+    assert one.picture("steps") == before
+    one.slide("count", 40)
+    rescaled = one.picture("steps")
+    one.page.uncheck("#rescaled")
+    assert one.picture("steps") != rescaled
+
+
+def test_the_profile_says_where_its_lines_are_from(visit):
+    one = visit()
+    one.wait_until_measured()
+    assert "In Python: 8,192" in one.text("#profile-note")
+    one.slide("count", 30)
+    one.page.wait_for_function("lintra.profile().done > 20")
+    assert "n = 30" in one.text("#profile-note")
+    assert "measured here as well" in one.text("#profile-note")
+
+
+def test_switching_a_flow_off_breaks_the_model_and_back_on_mends_it(visit):
+    one = visit("#model=diag-4-uniform(0,5)")
+    one.wait_until_measured()
+    switch = one.page.locator("[data-flow='2yx']")
+    assert switch.get_attribute("aria-pressed") == "true"
+    walked = one.picture("plane")
+    switch.click()
+    assert switch.get_attribute("aria-pressed") == "false"
+    assert one.address()["off"] == "2yx"
+    assert one.picture("plane") != walked
+    one.page.wait_for_function("document.getElementById('damage-note').textContent.includes('over 512')")
+    assert "1 flow is off" in one.text("#damage-note")
+    one.page.click("#restore")
+    assert "off" not in one.address()
+    assert one.picture("plane") == walked
+
+
+@pytest.mark.parametrize("name", ["gd++-3-uniform(0,5)", "full-3-uniform(0,5)"])
+def test_every_switch(visit, name):
+    one = visit(f"#model={name}")
+    flows = one.page.locator(".switch")
+    for index in range(flows.count()):
+        flows.nth(index).click()
+    expected = [flows.nth(index).get_attribute("data-flow") for index in range(flows.count())]
+    assert one.address()["off"].split(",") == expected
+    assert len(expected) == (5 if name.startswith("gd") else 10)
+
+
+def test_table_1(visit):
+    one = visit()
+    place = "[data-model='full-7-choice(1,3)']"
+    for shade, text in (("paper", "0.010"), ("lintra", None), ("floor", None)):
+        one.page.check(f"input[name=shade][value={shade}]", force=True)
+        assert one.address()["table"] == shade
+        assert text is None or one.text(place).startswith("0.01")
+    assert one.text(place).endswith("×")
+    one.page.click(place)
+    assert one.address()["model"] == "full-7-choice(1,3)"
+    assert one.page.get_attribute(place, "aria-current") == "true"
+    assert one.page.is_checked("input[value=full]")
+    one.page.go_back()
+    assert one.address()["model"] == "full-4-uniform(0,5)"
+    assert one.page.input_value("#noise") == "uniform(0,5)"
+
+
+def test_arrow_keys_move_in_the_table(visit):
+    one = visit()
+    one.page.focus("[data-model='full-4-uniform(0,5)']")
+    for key, expected in (
+        ("ArrowRight", "full-4-uniform(0,6)"),
+        ("ArrowUp", "diag-4-uniform(0,6)"),
+        ("ArrowLeft", "diag-4-uniform(0,5)"),
+        ("ArrowDown", "full-4-uniform(0,5)"),
+    ):
+        one.page.keyboard.press(key)
+        assert one.page.evaluate("document.activeElement.dataset.model") == expected
+    one.page.keyboard.press("ArrowUp")
+    one.page.keyboard.press("Enter")
+    assert one.address()["model"] == "diag-4-uniform(0,5)"
+
+
+def test_an_address_gives_the_same_view_again(visit):
+    one = visit("#model=diag-5-choice(1,3)&sigma=1.25&n=25&seed=9&after=3&off=2xy,3yy&table=paper&rescaled=1")
+    other = visit("#" + one.page.evaluate("location.hash.slice(1)"))
+    assert one.address() == other.address()
+    assert one.address()["off"] == "2xy,3yy"
+    for name in ("scatter", "steps", "plane", "distance"):
+        assert one.picture(name) == other.picture(name)
+
+
+@pytest.mark.parametrize("address", ["#model=nothing&sigma=much&n=-3&seed=1e99&after=99&off=9zz", "#%", "#&&=="])
+def test_an_address_that_makes_no_sense_gives_a_sensible_page(visit, address):
+    one = visit(address)
+    assert one.address()["model"] == "full-4-uniform(0,5)"
+    assert "NaN" not in one.text("main")
+
+
+def test_copying_the_address(visit):
+    one = visit(permissions=["clipboard-read", "clipboard-write"])
+    one.page.click("#share")
+    one.page.wait_for_function("document.getElementById('status').textContent.includes('copied')")
+
+
+def test_dark_and_light(visit):
+    one = visit(color_scheme="dark")
+
+    def ground():
+        return one.page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+    dark = ground()
+    one.page.click("#theme")
+    assert ground() != dark
+    assert one.page.get_attribute("#theme", "aria-pressed") == "false"
+    one.page.reload()
+    assert ground() != dark
+    one.page.click("#theme")
+    assert ground() == dark
+
+
+def test_an_own_model_file(visit, tmp_path):
+    name = "full-3-uniform(0,5)"
+    lintra.save(zoo.load(name), tmp_path / "mine.safetensors", noise="uniform(0,5)", card={"note": "größer ☃"})
+    one, of_zoo = visit("#sigma=1"), visit(f"#model={name}&sigma=1")
+    one.page.set_input_files("#file", tmp_path / "mine.safetensors")
+    one.page.wait_for_function("document.getElementById('file-message').textContent.startsWith('Opened')")
+    assert "mine.safetensors" in one.text("#own")
+    assert one.picture("steps") == of_zoo.picture("steps")
+    one.page.click("#own-close")
+    assert one.page.is_hidden("#own")
+    assert one.picture("steps") != of_zoo.picture("steps")
+
+
+def test_an_own_model_of_another_size(visit, tmp_path):
+    model = lintra.Diagonal.random(2, dim=4, context=12, num_heads=2, key=jax.random.key(0))
+    lintra.save(model, tmp_path / "small.safetensors", noise="choice(1:0.2,3:0.8)")
+    one = visit()
+    one.page.set_input_files("#file", tmp_path / "small.safetensors")
+    one.page.wait_for_function("document.getElementById('file-message').textContent.includes('d = 4')")
+    one.wait_until_measured()
+    assert one.text("#after-value") == "2 of 2"
+
+
+def bad_files():
+    def whole(folder):
+        lintra.save(zoo.load("diag-2-uniform(0,5)"), folder / "model.safetensors", noise="uniform(0,5)")
+        return (folder / "model.safetensors").read_bytes()
+
+    def altered(folder):
+        content = bytearray(whole(folder))
+        content[-3] ^= 1
+        return bytes(content)
+
+    def foreign(folder):
+        storage.write_tensors(folder / "x", {}, {"format": "lintra-zoo-1"})
+        return (folder / "x").read_bytes()
+
+    return {
+        "empty": (lambda folder: b"", "not a whole safetensors file"),
+        "cut": (lambda folder: whole(folder)[:-8], "cut off"),
+        "text": (lambda folder: b"hello, I am not a model at all", "not a whole safetensors file"),
+        "altered": (altered, "checksum"),
+        "foreign": (foreign, "lintra-zoo-1"),
+    }
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "text", "altered", "foreign"])
+def test_a_bad_file_gets_a_sentence_and_changes_nothing(visit, tmp_path, kind):
+    make, expected = bad_files()[kind]
+    (tmp_path / "bad.safetensors").write_bytes(make(tmp_path))
+    one = visit()
+    before = one.picture("steps")
+    one.page.set_input_files("#file", tmp_path / "bad.safetensors")
+    one.page.wait_for_function("document.getElementById('file-message').textContent !== ''")
+    assert expected in one.text("#file-message")
+    assert one.text("#file-message").endswith(".")
+    assert one.picture("steps") == before
+
+
+def test_the_keyboard_reaches_every_control(visit):
+    one = visit("#model=diag-2-uniform(0,5)")
+    reached = []
+    for _ in range(60):
+        one.page.keyboard.press("Tab")
+        reached.append(
+            one.page.evaluate(
+                "(e => e.id || e.dataset.flow || (e.dataset.model && 'table') || e.name)(document.activeElement)"
+            )
+        )
+    assert reached[0] == "skip"
+    flows = {"1xx", "1xy", "1yx", "1yy", "2yx", "2yy"}
+    assert {*CONTROLS, *flows, "heads", "family", "shade", "table"} <= set(reached)
+    one.page.focus("input[name=family][value=diag]")
+    one.page.keyboard.press("ArrowRight")
+    assert one.address()["model"] == "full-2-uniform(0,5)"
+    one.page.focus("#sigma")
+    one.page.keyboard.press("ArrowRight")
+    assert one.address()["sigma"] == "2.05"
+    one.page.focus("[data-flow='1yx']")
+    one.page.keyboard.press("Space")
+    assert one.address()["off"] == "1yx"
+
+
+def test_the_skip_link(visit):
+    one = visit()
+    one.page.keyboard.press("Tab")
+    one.page.keyboard.press("Enter")
+    assert one.page.evaluate("document.activeElement.id") == "views"
+
+
+def test_everything_has_a_name_for_a_screen_reader(visit):
+    nameless = visit().page.evaluate(
+        """() => [...document.querySelectorAll("input, select, button, svg[role=img]")].filter(e =>
+             !(e.getAttribute("aria-label") || e.labels?.length || e.textContent.trim())).map(e => e.outerHTML)"""
+    )
+    assert nameless == []
+
+
+def test_a_phone_scrolls_in_one_direction_only(visit):
+    one = visit(**PHONE)
+    one.wait_until_measured()
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("light", {}), ("dark", {"color_scheme": "dark"}), ("phone", PHONE)]
+)
+def test_screenshots(visit, name, options, pytestconfig):
+    folder = pytestconfig.rootpath / "build" / "page"
+    folder.mkdir(parents=True, exist_ok=True)
+    one = visit(**options)
+    one.wait_until_measured()
+    one.page.screenshot(path=folder / f"{name}.png", full_page=True)
+    print(f"\n{folder / name}.png", json.dumps(one.address()))
