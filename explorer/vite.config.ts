@@ -6,6 +6,8 @@ import { defineConfig, type Plugin } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 import { sourceHash } from "./source.ts";
 
+const DOUBLE: Record<string, string> = { E: "𝔼", R: "ℝ" }; // browsers no longer make these themselves
+
 /** `<tex>…</tex>` becomes MathML, so that the page needs no program and no font for it. */
 function equations(): Plugin {
   return {
@@ -16,7 +18,8 @@ function equations(): Plugin {
         html.replace(/<tex>(.*?)<\/tex>/gs, (_, tex: string) =>
           katex
             .renderToString(tex.replaceAll("&amp;", "&"), { output: "mathml", throwOnError: true })
-            .replace(/<annotation.*?<\/annotation>/s, ""),
+            .replace(/<annotation.*?<\/annotation>/s, "")
+            .replace(/<mi mathvariant="double-struck">(.)<\/mi>/g, (_, letter: string) => `<mi>${DOUBLE[letter]}</mi>`),
         ),
     },
   };

@@ -64,6 +64,7 @@ class Visit:
 
     def address(self):
         """What is behind # in the address."""
+        self.page.wait_for_timeout(120)  # it follows the state after a moment
         pairs = self.page.evaluate("[...new URLSearchParams(location.hash.slice(1))]")
         return dict(pairs)
 

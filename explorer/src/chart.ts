@@ -19,13 +19,13 @@ export function linear(low: number, high: number, from: number, to: number, coun
 }
 
 /** A logarithmic scale; what lies outside is put on the edge. */
-export function logarithmic(low: number, high: number, from: number, to: number): Scale {
+export function logarithmic(low: number, high: number, from: number, to: number, count = 7): Scale {
   const [bottom, top] = [Math.log10(low), Math.log10(high)];
   const scale = (value: number) => {
     const clipped = Math.min(Math.max(Math.log10(value), bottom), top);
     return from + ((clipped - bottom) / (top - bottom || 1)) * (to - from);
   };
-  const step = Math.max(1, Math.ceil((top - bottom) / 7));
+  const step = Math.max(1, Math.ceil((top - bottom) / count));
   const ticks: number[] = [];
   for (let power = Math.ceil(bottom - 1e-9); power <= top + 1e-9; power += step) ticks.push(10 ** power);
   return Object.assign(scale, { ticks, low, high, log: true });
@@ -42,6 +42,11 @@ function niceTicks(low: number, high: number, count: number): number[] {
   return ticks;
 }
 
+/** A letter with a small one below it, in SVG. */
+export function below(letter: string, index: string): string {
+  return `${letter}<tspan dy="3" font-size="75%">${index}</tspan><tspan dy="-3">\u200b</tspan>`;
+}
+
 /** A number in few characters. */
 export function short(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined) return "∞";
@@ -50,7 +55,7 @@ export function short(value: number | null | undefined, digits = 3): string {
   const size = Math.abs(value);
   if (size < 1e-20) return "0";
   const text = size < 1e-3 || size >= 1e5 ? value.toExponential(Math.max(digits - 2, 0)) : withDigits(value, digits);
-  return text.replace("-", "−").replace("e+", "e");
+  return text.replaceAll("-", "−").replace("e+", "e");
 }
 
 function withDigits(value: number, digits: number): string {

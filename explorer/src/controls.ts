@@ -75,8 +75,8 @@ export function showControls(view: View, data: Data, own: string | null): void {
   input("after").max = String(subject.model.layers);
   show("after", state.after, `${state.after} of ${subject.model.layers}`);
   element("sigma-hint").textContent = covers(subject.noise, state.std)
-    ? "one that training had"
-    : "one that training never had";
+    ? "training had such noise"
+    : "training never had such noise";
   for (const equation of document.querySelectorAll<HTMLElement>("[data-family]")) {
     const chosen = equation.dataset.family === subject.model.family;
     equation.classList.toggle("chosen", chosen);

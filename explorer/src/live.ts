@@ -20,6 +20,10 @@ export class Mean {
 
   add(value: number): void {
     this.count += 1;
+    if (!Number.isFinite(value) || this.mean === Infinity) {
+      this.mean = Infinity; // one sequence that overflows owns the mean
+      return;
+    }
     const change = value - this.mean;
     this.mean += change / this.count;
     this.squares += change * (value - this.mean);

@@ -21,6 +21,7 @@ import { drawTiles } from "./views/tiles";
 const PROFILE_SEQUENCES = 400;
 const DAMAGE_SEQUENCES = 512;
 const SINGLE_SEQUENCES = 256;
+const ADDRESS = 80; // milliseconds after which the address follows the state
 const REDRAW = 120; // milliseconds between drawings of what is being measured
 
 const data = readData();
@@ -107,15 +108,20 @@ function* watched(work: Generator<void, void>): Generator<void, void> {
   drawMeasured();
 }
 
-/** Take over a change; what chooses another model is a new page of the history. */
+/** Take over a change. */
 function change(wanted: Partial<State>): void {
-  const chooses = "family" in wanted;
-  if (chooses) own = null;
+  if ("family" in wanted) own = null;
   state = { ...state, ...wanted };
-  const address = `#${toAddress(state)}`;
-  if (chooses) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  writeAddress();
   draw();
+}
+
+let writing: ReturnType<typeof setTimeout> | undefined;
+
+/** Put the state into the address, soon: browsers refuse to do it at every step of a slider. */
+function writeAddress(): void {
+  clearTimeout(writing);
+  writing = setTimeout(() => history.replaceState(null, "", `#${toAddress(state)}`), ADDRESS);
 }
 
 function toggle(flow: string): void {
@@ -125,6 +131,7 @@ function toggle(flow: string): void {
 
 function openModel(name: string): void {
   const { family, layers, noise, heads } = data.models[name];
+  history.pushState(null, "", location.hash); // so that there is a way back
   change({ family, layers, noise, heads, after: layers, off: [] });
 }
 
@@ -150,10 +157,12 @@ function start(): void {
     element("views").focus();
   });
   element("share").addEventListener("click", async () => {
+    history.replaceState(null, "", `#${toAddress(state)}`);
     await navigator.clipboard.writeText(location.href).catch(() => prompt("The address of this view:", location.href));
     element("status").textContent = "The address of this view is copied.";
   });
   window.addEventListener("popstate", () => {
+    clearTimeout(writing);
     own = null;
     state = fromAddress(location.hash, data);
     draw();

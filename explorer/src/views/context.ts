@@ -1,6 +1,6 @@
 /** View 1: the examples as the model sees them, and its prediction for the query after every layer. */
 
-import { axes, frame, linear, mark, path, px, short, tags, type Tag } from "../chart";
+import { axes, below, frame, linear, mark, path, px, short, tags, type Tag } from "../chart";
 import { LOOKS } from "../looks";
 import { dot } from "../matrix";
 import type { View } from "../view";
@@ -35,11 +35,12 @@ function drawScatter(svg: SVGElement, view: View): void {
   const prediction = dot(weights, sequence.query);
   const words = `Query: true value ${short(view.truth)}, model ${short(prediction)}`;
   svg.innerHTML =
-    axes(BOX, x, y, "True value ⟨w_τ, x⟩", "Label, and model") +
+    axes(BOX, x, y, `True value ⟨${below("w", "τ")}, x⟩`, "Label, and model") +
     path([[x(-reach), y(-reach)], [x(reach), y(reach)]], LOOKS.truth, 1.2) +
     examples.join("") +
     `<line x1="${px(x(view.truth))}" x2="${px(x(view.truth))}" y1="${px(y(view.truth))}" y2="${px(inside(prediction))}" stroke="${look.colour}" stroke-width="2"/>` +
-    mark([x(view.truth), inside(prediction)], look, 7.5, words, 'stroke="var(--card)" stroke-width="1.5"');
+    mark([x(view.truth), inside(prediction)], look, 7.5, words, 'stroke="var(--card)" stroke-width="1.5"') +
+    `<text class="name halo" x="${px(x(view.truth) - 12)}" y="${px(inside(prediction) + 4)}" text-anchor="end" fill="${look.colour}">query</text>`;
   svg.setAttribute(
     "aria-label",
     `${sequence.inputs.length} examples: labels and the values of ${look.label} after layer ${state.after} against true values. ${words}.`,

@@ -51,20 +51,20 @@ export function drawSwitches(table: HTMLElement, view: View, damage: Damage): vo
 export function drawDamage(svg: SVGElement, note: HTMLElement, view: View, damage: Damage): void {
   const look = LOOKS[view.subject.model.family];
   const rows = [
-    { name: "as trained", values: damage.whole, opacity: 0.45 },
-    { name: "as switched", values: damage.now, opacity: 1 },
+    { name: "as trained", values: damage.whole, strength: 45 },
+    { name: "as switched", values: damage.now, strength: 100 },
   ].map((row) => ({ ...row, mean: mean(row.values), median: median(row.values) }));
   const seen = rows.flatMap((row) => [row.mean, row.median]).filter((value) => value > 0 && Number.isFinite(value));
   const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...seen, 0.1), 1e6)) + 0.01);
-  const bottom = Math.max(10 ** Math.floor(Math.log10(Math.min(...seen, 0.01)) - 0.01), top * 1e-14);
+  const bottom = Math.max(10 ** Math.floor(Math.log10(Math.min(...seen, 0.01)) - 0.01), top * 1e-24);
   const box = { ...BOX, left: 92, right: BOX.right - 52 };
-  const x = logarithmic(bottom, top, box.left, box.right);
+  const x = logarithmic(bottom, top, box.left, box.right, 5);
   const y = Object.assign(linear(0, 2, box.top, box.bottom), { ticks: [] as number[] });
-  const bars = rows.map(({ name, mean, median, opacity }, i) => {
+  const bars = rows.map(({ name, mean, median, strength }, i) => {
     if (!(mean > 0)) return "";
     const [middle, end] = [y(i + 0.5), x(mean)];
     return (
-      `<rect x="${box.left}" y="${px(middle - 24)}" width="${px(Math.max(end - box.left, 0))}" height="48" rx="3" fill="${look.colour}" opacity="${opacity}"/>` +
+      `<rect x="${box.left}" y="${px(middle - 24)}" width="${px(Math.max(end - box.left, 0))}" height="48" rx="3" fill="color-mix(in srgb, ${look.colour} ${strength}%, var(--card))"/>` +
       `<line x1="${px(x(median))}" x2="${px(x(median))}" y1="${px(middle - 24)}" y2="${px(middle + 24)}" stroke="var(--card)" stroke-width="2.5"/>` +
       `<text class="axis" x="${box.left - 7}" y="${px(middle + 4)}" text-anchor="end">${name}</text>` +
       `<text class="name" x="${px(end + 6)}" y="${px(middle + 4)}" fill="var(--ink)">${short(mean)}</text>`

@@ -1,13 +1,13 @@
 /** View 2: the implicit weights after every layer, in a plane, and their distance from the oracle. */
 
-import { axes, escape, frame, legend, linear, logarithmic, mark, path, px, short, tags, type Point, type Tag } from "../chart";
+import { axes, below, escape, frame, legend, linear, logarithmic, mark, path, px, short, tags, type Point, type Tag } from "../chart";
 import { BASELINES, LOOKS, type Method } from "../looks";
 import { dot, halfSquare, subtract, type Vector } from "../matrix";
 import { ridge } from "../ridge";
 import type { View } from "../view";
 
 const BOX = frame(440, 330);
-const DISTANCE = frame(440, 330, 118);
+const DISTANCE = frame(440, 330, 134);
 
 /** Draw both charts. */
 export function drawPath(plane: SVGElement, distance: SVGElement, view: View): void {
@@ -121,7 +121,7 @@ function drawDistance(svg: SVGElement, view: View): void {
     colour: LOOKS[name].colour,
   }));
   svg.innerHTML =
-    axes(DISTANCE, x, y, "After layer", "½‖w − w_σ‖²") +
+    axes(DISTANCE, x, y, "After layer", `½‖w − ${below("w", "σ")}‖²`) +
     levels.map(([name, value]) => path([[DISTANCE.left, y(value)], [DISTANCE.right, y(value)]], LOOKS[name], 1.6)).join("") +
     path(distances.map((value, layer) => [x(layer), y(value)]), { ...look, dash: undefined }, 2.2) +
     distances

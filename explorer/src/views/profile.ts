@@ -98,6 +98,7 @@ function bar(at: number, y: Scale, mean: number, error: number, family: Method):
   const look = LOOKS[family];
   const [low, high] = [y(Math.max(mean - 2 * error, y.low)), y(mean + 2 * error)];
   const words = `measured here: ${short(mean)} ± ${short(error, 2)}`;
+  if (mean >= y.high) return mark([at, y(y.high)], look, 4, words); // off the chart
   return (
     `<line x1="${px(at)}" x2="${px(at)}" y1="${px(low)}" y2="${px(high)}" stroke="${look.colour}" stroke-width="1.5"/>` +
     mark([at, y(mean)], look, 4, words, 'stroke="var(--card)" stroke-width=".8"')

@@ -48,7 +48,7 @@ function cell(data: Data, state: State, method: Method, layers: number | null, n
   const strength = strengthOf(state.shade === "paper" ? figures.paper : figures.lintra, figures.floor);
   const style = `background:color-mix(in srgb, var(--heat) ${(4 + 62 * strength).toFixed(0)}%, transparent)`;
   const place = `${LOOKS[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
-  const words = `${place}: paper ${told(figures.paper)}, lintra ${told(figures.lintra)}, Bayes floor ${told(figures.floor)}`;
+  const words = `${place}: paper ${figures.paper ?? "–"}, lintra ${told(figures.lintra)}, Bayes floor ${told(figures.floor)}`;
   if (layers === null) return `<td class="still" style="${style}" title="${escape(words)}">${text}</td>`;
   const name = nameOf(method, layers, noise, 1);
   if (!data.models[name]) return `<td class="still" title="${escape(words)}">${text}</td>`;
@@ -64,7 +64,8 @@ function figuresOf(data: Data, method: Method, layers: number | null, noise: str
 }
 
 function textOf(figures: Figures, shade: Shade): string {
-  if (shade !== "floor") return told(figures[shade]);
+  if (shade === "paper") return figures.paper === null ? "–" : String(figures.paper);
+  if (shade === "lintra") return told(figures.lintra);
   const ratio = ratioOf(figures.lintra, figures.floor);
   return ratio === null ? `<i>${told(figures.lintra)}</i>` : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
 }

@@ -11,10 +11,10 @@ export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, da
   const weights = view.path[state.after];
   const prediction = dot(weights, view.sequence.query);
   const distance = halfSquare(weights, view.oracle);
-  const bayes = halfSquare(view.baselines.bayes, view.oracle);
+  const [bayes, ols] = (["bayes", "ols"] as const).map((name) => halfSquare(view.baselines[name], view.oracle));
   root.innerHTML = [
     tile(`Prediction after layer ${state.after}`, short(prediction), `true value ${short(view.truth)}`),
-    tile("Distance from the oracle", short(distance), `½‖w − w_σ‖² here; Bayes ${short(bayes)}`),
+    tile("Distance from the oracle", short(distance), `Bayes ${short(bayes)}, OLS ${short(ols)}`),
     tile("Noise level", short(state.std), `the context speaks for ${short(view.believed)}`),
     quality(view, data),
   ].join("");
@@ -28,7 +28,7 @@ function quality(view: View, data: Data): string {
     ([method, layers, noise]) => method === card.family && layers === card.layers && noise === card.noise && card.heads === 1,
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
-  const words = [printed ? `paper ${short(printed[3])}` : "not in the paper", `floor ${short(floor ?? NaN)}`];
+  const words = [printed ? `paper ${printed[3]}` : "not in the paper", `floor ${short(floor ?? NaN)}`];
   return tile("Loss on the training prior", short(card.adjusted_loss), words.join(", "));
 }
 
