@@ -146,9 +146,14 @@ export function legend(at: Point, looks: readonly Look[], step: number): string 
   return looks
     .map((look, i) => {
       const x = at[0] + i * step;
-      return mark([x, at[1]], look, 4.5) + `<text class="name" x="${x + 10}" y="${at[1] + 4}" fill="${look.colour}">${look.label}</text>`;
+      return mark([x, at[1]], look, 4.5) + `<text class="name" x="${x + 10}" y="${at[1] + 4}" fill="${inked(look.colour)}">${look.label}</text>`;
     })
     .join("");
+}
+
+/** A colour dark enough to read, or in dark mode light enough. */
+function inked(colour: string): string {
+  return `color-mix(in srgb, ${colour} 72%, var(--ink))`;
 }
 
 export interface Tag {
@@ -172,7 +177,7 @@ export function tags(box: Frame, list: readonly Tag[], gap = 13): string {
     .map((tag, i) => {
       const y = px(places[i] + 4);
       const link = `<path class="link" d="M${box.right + 1} ${px(tag.at)}L${box.right + 9} ${px(places[i])}"/>`;
-      return `${link}<text class="tag" x="${box.right + 12}" y="${y}" fill="${tag.colour}">${escape(tag.text)}</text>`;
+      return `${link}<text class="tag" x="${box.right + 12}" y="${y}" fill="${inked(tag.colour)}">${escape(tag.text)}</text>`;
     })
     .join("");
 }

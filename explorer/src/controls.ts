@@ -1,6 +1,6 @@
 /** The controls: they show the state, and tell what a reader changes. */
 
-import { nameOf, type Data } from "./data";
+import { nameOf, type Card, type Data } from "./data";
 import type { Family } from "./models";
 import { covers } from "./noise";
 import { LIMITS, type State } from "./state";
@@ -20,10 +20,12 @@ const input = (id: string) => element<HTMLInputElement>(id);
 /** Listen to every control. */
 export function listenToControls(data: Data, current: () => State, change: Change): void {
   const noise = element<HTMLSelectElement>("noise");
-  noise.innerHTML = data.noises.map((text) => `<option value="${text}">${inWords(text)}</option>`).join("");
+  const there = data.noises.filter((text) => Object.values(data.models).some((card) => card.noise === text));
+  noise.innerHTML = there.map((text) => `<option value="${text}">${inWords(text)}</option>`).join("");
   element("controls").addEventListener("submit", (event) => event.preventDefault());
-  const pick = (wanted: Partial<State>) => change(nearestModel({ ...current(), ...wanted }, data));
+  const pick = (wanted: Partial<State>) => change(nearestModel(current(), wanted, data));
   for (const radio of document.querySelectorAll<HTMLInputElement>('input[name="family"]')) {
+    radio.disabled = !Object.values(data.models).some((card) => card.family === radio.value);
     radio.addEventListener("change", () => pick({ family: radio.value as Family }));
   }
   input("layers").addEventListener("input", () => pick({ layers: input("layers").valueAsNumber }));
@@ -43,11 +45,15 @@ export function listenToControls(data: Data, current: () => State, change: Chang
   }
 }
 
-/** The model nearest to what is wanted: as many layers as there are, two heads where they are. */
-function nearestModel(wanted: State, data: Data): Partial<State> {
-  const { family, noise } = wanted;
-  const layers = Math.min(wanted.layers, deepest(data, family, noise));
-  const heads = data.models[nameOf(family, layers, noise, wanted.heads)] ? wanted.heads : 1;
+/** The model of the zoo that is nearest to the present one with what is wanted changed. */
+function nearestModel(present: State, wanted: Partial<State>, data: Data): Partial<State> {
+  const aim = { ...present, ...wanted };
+  const far = (card: Card) =>
+    (card.family === aim.family ? 0 : "family" in wanted ? 1e6 : 1e4) +
+    (card.noise === aim.noise ? 0 : "noise" in wanted ? 1e6 : 1e4) +
+    Math.abs(card.layers - aim.layers) * ("layers" in wanted ? 1e3 : 10) +
+    Math.abs(card.heads - aim.heads);
+  const { family, noise, layers, heads } = Object.values(data.models).reduce((a, b) => (far(b) < far(a) ? b : a));
   return { family, noise, layers, heads, after: layers, off: [] };
 }
 

@@ -23,13 +23,13 @@ export const LIMITS = { std: 10, count: 100, seed: 2 ** 32 - 1 };
 
 export const START: State = {
   family: "full",
-  layers: 4,
+  layers: 7,
   noise: "uniform(0,5)",
   heads: 1,
-  std: 2,
+  std: 2.5,
   count: 20,
-  seed: 1,
-  after: 4,
+  seed: 6,
+  after: 7,
   rescaled: false,
   off: [],
   shade: "floor",
@@ -54,7 +54,8 @@ export function toAddress(state: State): string {
 export function fromAddress(hash: string, data: Data): State {
   const found = new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B")); // GD++ is no GD with spaces
   const state = { ...START };
-  const card = data.models[found.get("model") ?? ""];
+  const usual = nameOf(START.family, START.layers, START.noise, START.heads);
+  const card = data.models[found.get("model") ?? ""] ?? data.models[usual] ?? Object.values(data.models)[0];
   if (card) {
     Object.assign(state, { family: card.family, layers: card.layers, noise: card.noise, heads: card.heads });
   }

@@ -17,7 +17,7 @@ export function drawContext(scatter: SVGElement, steps: SVGElement, view: View):
 function drawScatter(svg: SVGElement, view: View): void {
   const { sequence, state, subject } = view;
   const look = LOOKS[subject.model.family];
-  const reach = 3 * Math.sqrt(dot(sequence.weights, sequence.weights)) + 2 * state.std; // moves smoothly with σ
+  const reach = 2.4 * Math.sqrt(dot(sequence.weights, sequence.weights)) + 1.6 * state.std; // moves smoothly with σ
   const x = linear(-reach, reach, BOX.left, BOX.right);
   const y = linear(-reach, reach, BOX.bottom, BOX.top);
   const weights = view.path[state.after];
