@@ -33,7 +33,9 @@ def page_file(tmp_path_factory):
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=os.environ["CHROMIUM"], args=ARGUMENTS)
+        yield browser
+        browser.close()
 
 
 class Visit:

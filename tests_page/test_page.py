@@ -31,10 +31,12 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit):
     paints, views = [], []
     for _ in range(5):
-        page = visit().page
+        one = visit()
+        page = one.page
         page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
+        one.context.close()
     size = page_file.stat().st_size
     print(
         f"\npage {size / 1e6:.2f} MB; first paint {statistics.median(paints):.0f} ms, all views "

@@ -12,7 +12,8 @@ export function omegas(model: Model): Record<Flow, number>[] {
   return Array.from({ length: model.layers }, (_, layer) => {
     const values = model.family === "full" ? averaged(model, layer) : omega(model, layer).map((w) => w / model.context);
     const last = layer === model.layers - 1;
-    return Object.fromEntries(FLOWS.map((flow, i) => [flow, last && flow[0] === "x" ? 0 : values[i]])) as Record<Flow, number>;
+    const read = FLOWS.map((flow, i) => [flow, last && flow[0] === "x" ? 0 : values[i]]);
+    return Object.fromEntries(read) as Record<Flow, number>;
   });
 }
 

@@ -114,15 +114,28 @@ export function path(points: readonly Point[], look: Look, width = 1.8, extra = 
   return `<path d="${d}" fill="none" stroke="${look.colour}" stroke-width="${width}"${dash} ${extra}/>`;
 }
 
+/** A straight line between two points. */
+export function segment(from: Point, to: Point, colour: string, width = 1, extra = ""): string {
+  const ends = `x1="${px(from[0])}" y1="${px(from[1])}" x2="${px(to[0])}" y2="${px(to[1])}"`;
+  return `<line ${ends} stroke="${colour}" stroke-width="${width}" ${extra}/>`;
+}
+
+/** A word at a point, readable above lines. */
+export function word(at: Point, text: string, colour: string, anchor = "start"): string {
+  const place = `x="${px(at[0])}" y="${px(at[1])}" text-anchor="${anchor}"`;
+  return `<text class="name halo" ${place} fill="${colour}">${escape(text)}</text>`;
+}
+
 /** A mark at a point, with words for who points at it. */
 export function mark(at: Point, look: Look, size: number, title = "", extra = ""): string {
   const [x, y] = at;
   const words = title ? `<title>${escape(title)}</title>` : "";
   const style = `fill="${look.colour}" ${extra}`;
+  const round = `cx="${px(x)}" cy="${px(y)}" r="${size}"`;
   if (look.mark === "ring") {
-    return `<circle cx="${px(x)}" cy="${px(y)}" r="${size}" fill="none" stroke="${look.colour}" stroke-width="2.2" ${extra}>${words}</circle>`;
+    return `<circle ${round} fill="none" stroke="${look.colour}" stroke-width="2.2" ${extra}>${words}</circle>`;
   }
-  if (look.mark === "circle") return `<circle cx="${px(x)}" cy="${px(y)}" r="${size}" ${style}>${words}</circle>`;
+  if (look.mark === "circle") return `<circle ${round} ${style}>${words}</circle>`;
   if (look.mark === "cross") {
     const d = `M${px(x - size)} ${px(y - size)}l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`;
     return `<path d="${d}" fill="none" stroke="${look.colour}" stroke-width="2" ${extra}>${words}</path>`;
@@ -146,7 +159,7 @@ export function legend(at: Point, looks: readonly Look[], step: number): string 
   return looks
     .map((look, i) => {
       const x = at[0] + i * step;
-      return mark([x, at[1]], look, 4.5) + `<text class="name" x="${x + 10}" y="${at[1] + 4}" fill="${inked(look.colour)}">${look.label}</text>`;
+      return mark([x, at[1]], look, 4.5) + word([x + 10, at[1] + 4], look.label, inked(look.colour));
     })
     .join("");
 }

@@ -9,7 +9,7 @@ export type Noise =
 /** Read a prior from its text. */
 export function parseNoise(text: string): Noise {
   const match = /^\s*(fixed|uniform|choice)\s*\(([^()]*)\)\s*$/.exec(text);
-  if (!match) throw new Error(`The noise prior must look like uniform(0,5), choice(1,3,5) or fixed(2), got “${text}”.`);
+  if (!match) throw new Error(`A noise prior must look like uniform(0,5), choice(1,3) or fixed(2), got “${text}”.`);
   const parts = match[2].split(",").map((part) => part.split(":").map(readNumber));
   const values = parts.map(([value]) => value);
   if (match[1] === "uniform") {

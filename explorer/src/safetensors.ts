@@ -22,7 +22,8 @@ const TYPES: Record<string, [name: string, width: number]> = { F64: ["float64", 
 export async function readModelFile(content: ArrayBuffer): Promise<ModelFile> {
   const { tensors, metadata } = parse(content);
   if (metadata.format !== FORMAT) {
-    throw new Error(`This file is not a model of lintra: its format is “${metadata.format ?? "unknown"}”, not “${FORMAT}”.`);
+    const kind = metadata.format ?? "unknown";
+    throw new Error(`This file is not a model of lintra: its format is “${kind}”, not “${FORMAT}”.`);
   }
   const { sha256, ...signed } = metadata;
   const found = await digest(tensors, signed);

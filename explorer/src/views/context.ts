@@ -1,11 +1,12 @@
 /** View 1: the examples as the model sees them, and its prediction for the query after every layer. */
 
-import { axes, below, frame, linear, mark, path, px, short, tags, type Tag } from "../chart";
-import { LOOKS } from "../looks";
+import { axes, below, frame, linear, mark, path, segment, short, tags, word, type Point, type Tag } from "../chart";
+import { LOOKS, type Look } from "../looks";
 import { dot } from "../matrix";
 import type { View } from "../view";
 
 const BOX = frame(440, 330);
+const LABEL: Look = { ...LOOKS.truth, mark: "circle" };
 const STEPS = frame(440, 330, 106);
 
 /** Draw both charts. */
@@ -25,26 +26,23 @@ function drawScatter(svg: SVGElement, view: View): void {
   const examples = sequence.inputs.map((input, i) => {
     const [truth, label, value] = [dot(sequence.weights, input), view.labels[i], dot(weights, input)];
     const words = `Example ${i + 1}: true value ${short(truth)}, label ${short(label)}, model ${short(value)}`;
-    const at = x(truth);
+    const [seen, made]: [Point, Point] = [[x(truth), inside(label)], [x(truth), inside(value)]];
     return (
-      `<line x1="${px(at)}" x2="${px(at)}" y1="${px(inside(label))}" y2="${px(inside(value))}" stroke="var(--line)"/>` +
-      `<circle cx="${px(at)}" cy="${px(inside(label))}" r="3.6" fill="var(--truth)" opacity=".6"><title>${words}</title></circle>` +
-      mark([at, inside(value)], look, 3.2, words)
+      segment(seen, made, "var(--line)") + mark(seen, LABEL, 3.6, words, 'opacity=".6"') + mark(made, look, 3.2, words)
     );
   });
   const prediction = dot(weights, sequence.query);
   const words = `Query: true value ${short(view.truth)}, model ${short(prediction)}`;
+  const query: Point = [x(view.truth), inside(prediction)];
   svg.innerHTML =
     axes(BOX, x, y, `True value ⟨${below("w", "τ")}, x⟩`, "Label, and model") +
     path([[x(-reach), y(-reach)], [x(reach), y(reach)]], LOOKS.truth, 1.2) +
     examples.join("") +
-    `<line x1="${px(x(view.truth))}" x2="${px(x(view.truth))}" y1="${px(y(view.truth))}" y2="${px(inside(prediction))}" stroke="${look.colour}" stroke-width="2"/>` +
-    mark([x(view.truth), inside(prediction)], look, 7.5, words, 'stroke="var(--card)" stroke-width="1.5"') +
-    `<text class="name halo" x="${px(x(view.truth) - 12)}" y="${px(inside(prediction) + 4)}" text-anchor="end" fill="${look.colour}">query</text>`;
-  svg.setAttribute(
-    "aria-label",
-    `${sequence.inputs.length} examples: labels and the values of ${look.label} after layer ${state.after} against true values. ${words}.`,
-  );
+    segment([x(view.truth), y(view.truth)], query, look.colour, 2) +
+    mark(query, look, 7.5, words, 'stroke="var(--card)" stroke-width="1.5"') +
+    word([query[0] - 12, query[1] + 4], "query", look.colour, "end");
+  const told = `${sequence.inputs.length} examples: labels, and ${look.label} after layer ${state.after}, against true values`;
+  svg.setAttribute("aria-label", `${told}. ${words}.`);
 }
 
 function drawSteps(svg: SVGElement, view: View): void {

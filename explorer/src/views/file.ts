@@ -25,7 +25,8 @@ export function listenToFile(open: (model: OwnModel | null) => void): void {
       const { model, noise, checked } = await readModelFile(await file.arrayBuffer());
       if (noise) parseNoise(noise);
       open({ name: file.name, model, noise });
-      const size = `${model.family}, ${model.layers} layers, ${model.heads} ${model.heads > 1 ? "heads" : "head"}, d = ${model.dim}`;
+      const heads = `${model.heads} ${model.heads > 1 ? "heads" : "head"}`;
+      const size = `${model.family}, ${model.layers} layers, ${heads}, d = ${model.dim}`;
       say(`Opened ${file.name}: ${size}.${checked ? "" : " This browser could not check its checksum."}`);
     } catch (error) {
       say(`${file.name}: ${(error as Error).message}`, true);

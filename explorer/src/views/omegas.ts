@@ -1,7 +1,7 @@
 /** View 4: the ω of every layer with a switch for each, what breaks without them, and P and Q as pictures. */
 
 import { balancedMatrices, omegas } from "../anatomy";
-import { axes, frame, linear, logarithmic, px, short } from "../chart";
+import { axes, frame, linear, logarithmic, px, segment, short, word } from "../chart";
 import { flowsOf, type Damage } from "../live";
 import { LOOKS } from "../looks";
 import type { Matrix } from "../matrix";
@@ -17,8 +17,8 @@ export function buildSwitches(table: HTMLElement, model: Model, toggle: (flow: s
     const cells = FLOWS.map((flow) => {
       const name = `${layer + 1}${flow}`;
       if (!usable.has(name)) return `<td class="never" title="Never read">–</td>`;
-      const label = `omega ${flow} of layer ${layer + 1}`;
-      return `<td><button type="button" class="switch" data-flow="${name}" data-label="${label}">${short(values[flow])}<small></small></button></td>`;
+      const about = `data-flow="${name}" data-label="omega ${flow} of layer ${layer + 1}"`;
+      return `<td><button type="button" class="switch" ${about}>${short(values[flow])}<small></small></button></td>`;
     });
     return `<tr><th scope="row">${layer + 1}</th>${cells.join("")}</tr>`;
   });
@@ -63,11 +63,12 @@ export function drawDamage(svg: SVGElement, note: HTMLElement, view: View, damag
   const bars = rows.map(({ name, mean, median, strength }, i) => {
     if (!(mean > 0)) return "";
     const [middle, end] = [y(i + 0.5), x(mean)];
+    const size = `x="${box.left}" y="${px(middle - 24)}" width="${px(Math.max(end - box.left, 0))}" height="48" rx="3"`;
     return (
-      `<rect x="${box.left}" y="${px(middle - 24)}" width="${px(Math.max(end - box.left, 0))}" height="48" rx="3" fill="color-mix(in srgb, ${look.colour} ${strength}%, var(--card))"/>` +
-      `<line x1="${px(x(median))}" x2="${px(x(median))}" y1="${px(middle - 24)}" y2="${px(middle + 24)}" stroke="var(--card)" stroke-width="2.5"/>` +
+      `<rect ${size} fill="color-mix(in srgb, ${look.colour} ${strength}%, var(--card))"/>` +
+      segment([x(median), middle - 24], [x(median), middle + 24], "var(--card)", 2.5) +
       `<text class="axis" x="${box.left - 7}" y="${px(middle + 4)}" text-anchor="end">${name}</text>` +
-      `<text class="name" x="${px(end + 6)}" y="${px(middle + 4)}" fill="var(--ink)">${short(mean)}</text>`
+      word([end + 6, middle + 4], short(mean), "var(--ink)")
     );
   });
   svg.innerHTML = axes(box, x, y, "Adjusted loss on the training prior", "") + bars.join("");
@@ -76,7 +77,8 @@ export function drawDamage(svg: SVGElement, note: HTMLElement, view: View, damag
   const told = off
     ? `${off} ${off > 1 ? "flows are" : "flow is"} off: the loss is ${short(now.mean / whole.mean)} times as large.`
     : "Everything is switched on.";
-  note.textContent = `${told} Bars are means, light lines medians, over ${damage.now.length} fresh sequences at n = ${view.state.count}.`;
+  const how = `Bars are means, thin lines medians, over ${damage.now.length} fresh sequences at n = ${view.state.count}.`;
+  note.textContent = `${told} ${how}`;
   svg.setAttribute("aria-label", `Loss as trained ${short(whole.mean)}, as switched ${short(now.mean)}.`);
 }
 
@@ -97,7 +99,8 @@ export function drawMatrices(root: HTMLElement, model: Model): void {
       const { P, Q } = balancedMatrices(model, layer, head);
       const place = `layer ${layer + 1}${model.heads > 1 ? `, head ${head + 1}` : ""}`;
       const pair = [picture("P", place, P, model.dim + 1), picture("Q", place, Q, model.dim + 1)];
-      pictures.push(`<figure>${pair.join("")}<figcaption>${place[0].toUpperCase()}${place.slice(1)}</figcaption></figure>`);
+      const title = place[0].toUpperCase() + place.slice(1);
+      pictures.push(`<figure>${pair.join("")}<figcaption>${title}</figcaption></figure>`);
     }
   }
   root.innerHTML = pictures.join("");
@@ -111,10 +114,12 @@ function picture(name: string, place: string, matrix: Matrix, size: number): str
     if (strength < 0.004) return;
     const colour = value > 0 ? "--above" : "--below";
     const [row, column] = [Math.floor(at / size), at % size];
-    cells += `<rect x="${column}" y="${row}" width="1.02" height="1.02" fill="var(${colour})" opacity="${strength.toFixed(3)}"/>`;
+    const place = `x="${column}" y="${row}" width="1.02" height="1.02"`;
+    cells += `<rect ${place} fill="var(${colour})" opacity="${strength.toFixed(3)}"/>`;
   });
   const edge = `<path d="M${size - 1} 0V${size}M0 ${size - 1}H${size}" stroke="var(--soft)" stroke-width=".05"/>`;
   const border = `<rect width="${size}" height="${size}" fill="none" stroke="var(--line)" stroke-width=".08"/>`;
   const words = `${name} of ${place}, largest entry ${short(most)}`;
-  return `<div><svg viewBox="0 0 ${size} ${size}" role="img" aria-label="${words}">${cells}${edge}${border}</svg><small>${name} ± ${short(most)}</small></div>`;
+  const svg = `<svg viewBox="0 0 ${size} ${size}" role="img" aria-label="${words}">${cells}${edge}${border}</svg>`;
+  return `<div>${svg}<small>${name} ± ${short(most)}</small></div>`;
 }

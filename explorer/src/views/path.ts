@@ -1,6 +1,8 @@
 /** View 2: the implicit weights after every layer, in a plane, and their distance from the oracle. */
 
-import { axes, below, escape, frame, legend, linear, logarithmic, mark, path, px, short, tags, type Point, type Tag } from "../chart";
+import {
+  axes, below, frame, legend, linear, logarithmic, mark, path, short, tags, word, type Point, type Tag,
+} from "../chart";
 import { BASELINES, LOOKS, type Method } from "../looks";
 import { dot, halfSquare, subtract, type Vector } from "../matrix";
 import { ridge } from "../ridge";
@@ -25,9 +27,9 @@ function drawPlane(svg: SVGElement, view: View): void {
     ["oracle", view.oracle],
   ];
   const curve = ridgeCurve(view).map(project);
-  const window_ = square([...targets.map(([, weights]) => project(weights)), ...curve, [0, 0]], view.path.map(project));
-  const x = linear(window_.x - window_.half * ASPECT, window_.x + window_.half * ASPECT, BOX.left, BOX.right);
-  const y = linear(window_.y - window_.half, window_.y + window_.half, BOX.bottom, BOX.top);
+  const box = square([...targets.map(([, weights]) => project(weights)), ...curve, [0, 0]], view.path.map(project));
+  const x = linear(box.x - box.half * ASPECT, box.x + box.half * ASPECT, BOX.left, BOX.right);
+  const y = linear(box.y - box.half, box.y + box.half, BOX.bottom, BOX.top);
   const place = (point: Point): Point => [
     Math.min(Math.max(x(point[0]), BOX.left), BOX.right),
     Math.min(Math.max(y(point[1]), BOX.top), BOX.bottom),
@@ -37,7 +39,7 @@ function drawPlane(svg: SVGElement, view: View): void {
     const words = `After layer ${layer}: ½‖w − w_σ‖² = ${short(halfSquare(view.path[layer], view.oracle))}`;
     return mark(at, look, layer === view.state.after ? 7 : 4, words);
   });
-  const named = targets.map(([name, weights]) => mark(place(project(weights)), LOOKS[name], name === "oracle" ? 6.5 : 5.5, LOOKS[name].label));
+  const named = targets.map(([name, weights]) => mark(place(project(weights)), LOOKS[name], 5.8, LOOKS[name].label));
   svg.innerHTML =
     axes(BOX, x, y, "Along the oracle’s weights", "Across, towards OLS") +
     path(curve.map(place), { ...LOOKS.ols, dash: undefined }, 1.2, 'opacity=".8"') +
@@ -48,19 +50,19 @@ function drawPlane(svg: SVGElement, view: View): void {
     legend([BOX.left + 14, BOX.top + 12], targets.map(([name]) => LOOKS[name]), 84);
   svg.setAttribute(
     "aria-label",
-    escape(`The implicit weights after layers 0 to ${view.path.length - 1} in the plane of zero, oracle and OLS, on their way towards the oracle.`),
+    `The implicit weights after layers 0 to ${view.path.length - 1}, in the plane of zero, oracle and OLS.`,
   );
 }
 
 /** The number of every layer, where there is room for it. */
 function numbers(walk: Point[], after: number, colour: string): string {
-  const apart = (layer: number, other: number) => Math.hypot(walk[layer][0] - walk[other][0], walk[layer][1] - walk[other][1]);
+  const apart = (a: number, b: number) => Math.hypot(walk[a][0] - walk[b][0], walk[a][1] - walk[b][1]);
   const shown = [after];
   walk.forEach((_, layer) => {
     if (shown.every((other) => apart(layer, other) > 16)) shown.push(layer);
   });
   return shown
-    .map((layer) => `<text class="name halo" x="${px(walk[layer][0] + 8)}" y="${px(walk[layer][1] - 7)}" fill="${colour}">${layer}</text>`)
+    .map((layer) => word([walk[layer][0] + 8, walk[layer][1] - 7], String(layer), colour))
     .join("");
 }
 
@@ -115,6 +117,7 @@ function drawDistance(svg: SVGElement, view: View): void {
   const layers = distances.map((_, layer) => layer);
   const x = Object.assign(linear(0, layers.length - 1, DISTANCE.left, DISTANCE.right), { ticks: layers });
   const y = logarithmic(bottom, top, DISTANCE.bottom, DISTANCE.top);
+  const across = (height: number): Point[] => [[DISTANCE.left, height], [DISTANCE.right, height]];
   const tagged: Tag[] = levels.map(([name, value]) => ({
     at: y(value),
     text: `${LOOKS[name].label} ${short(value)}`,
@@ -122,7 +125,7 @@ function drawDistance(svg: SVGElement, view: View): void {
   }));
   svg.innerHTML =
     axes(DISTANCE, x, y, "After layer", `½‖w − ${below("w", "σ")}‖²`) +
-    levels.map(([name, value]) => path([[DISTANCE.left, y(value)], [DISTANCE.right, y(value)]], LOOKS[name], 1.6)).join("") +
+    levels.map(([name, value]) => path(across(y(value)), LOOKS[name], 1.6)).join("") +
     path(distances.map((value, layer) => [x(layer), y(value)]), { ...look, dash: undefined }, 2.2) +
     distances
       .map((value, layer) =>

@@ -1,6 +1,8 @@
 /** View 3: the adjusted loss at every noise level, measured in Python (lines) and in the page (marks). */
 
-import { axes, frame, linear, logarithmic, mark, path, px, short, tags, type Frame, type Point, type Scale, type Tag } from "../chart";
+import {
+  axes, frame, linear, logarithmic, mark, path, px, segment, short, tags, type Frame, type Point, type Scale, type Tag,
+} from "../chart";
 import type { LiveProfile } from "../live";
 import { BASELINES, LOOKS, type Method } from "../looks";
 import { largest, type Noise } from "../noise";
@@ -14,7 +16,8 @@ const LARGEST = 100; // losses above it lie on the edge
 export function levelsOf(view: View): number[] {
   const shipped = view.subject.curves?.levels;
   if (shipped) return shipped;
-  const top = view.subject.noise.kind === "atoms" ? Math.max(6, largest(view.subject.noise) + 1) : view.subject.noise.high + 1;
+  const { noise } = view.subject;
+  const top = noise.kind === "atoms" ? Math.max(6, largest(noise) + 1) : noise.high + 1;
   return Array.from({ length: 25 }, (_, i) => (top * i) / 24);
 }
 
@@ -42,6 +45,7 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
   const y = lossScale(values, box);
   const top = live.levels[live.levels.length - 1];
   const x = linear(0, top, box.left, box.right, narrow ? 6 : 10);
+  const place = ([level, loss]: [number, number]): Point => [x(level), y(loss)];
   const ends: Tag[] = lines.map(({ name, points }) => ({
     at: y(points[points.length - 1][1]),
     text: LOOKS[name].label,
@@ -51,8 +55,8 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
   svg.innerHTML =
     shade(view.subject.noise, x, box) +
     axes(box, x, y, "Noise level σ", "Adjusted loss") +
-    (here === null ? "" : `<line x1="${px(here)}" x2="${px(here)}" y1="${box.top}" y2="${box.bottom}" stroke="var(--soft)" stroke-dasharray="2 3"/>`) +
-    lines.map(({ name, points }) => path(points.map(([level, loss]): Point => [x(level), y(loss)]), LOOKS[name], name === family ? 2.4 : 1.6)).join("") +
+    (here === null ? "" : segment([here, box.top], [here, box.bottom], "var(--soft)", 1, 'stroke-dasharray="2 3"')) +
+    lines.map(({ name, points }) => path(points.map(place), LOOKS[name], name === family ? 2.4 : 1.6)).join("") +
     dots(live, x, y) +
     marks.map(({ level, mean, error }) => bar(x(level), y, mean, error, family)).join("") +
     tags(box, ends.length ? ends : [{ at: box.top, text: LOOKS[family].label, colour: LOOKS[family].colour }]);
@@ -87,8 +91,9 @@ function lossScale(values: number[], box: Frame): Scale {
 }
 
 function shade(noise: Noise, x: Scale, box: Frame): string {
+  const height = box.bottom - box.top;
   const band = (from: number, to: number) =>
-    `<rect x="${px(from)}" y="${box.top}" width="${px(Math.max(to - from, 0))}" height="${box.bottom - box.top}" fill="var(--shade)"/>`;
+    `<rect x="${px(from)}" y="${box.top}" width="${px(to - from)}" height="${height}" fill="var(--shade)"/>`;
   if (noise.kind === "uniform" && noise.low < noise.high) return band(x(noise.low), x(noise.high));
   const atoms = noise.kind === "uniform" ? [noise.low] : noise.values;
   return atoms.map((value) => band(Math.max(x(value) - 6, box.left), x(value) + 6)).join("");
@@ -100,7 +105,7 @@ function bar(at: number, y: Scale, mean: number, error: number, family: Method):
   const words = `measured here: ${short(mean)} ± ${short(error, 2)}`;
   if (mean >= y.high) return mark([at, y(y.high)], look, 4, words); // off the chart
   return (
-    `<line x1="${px(at)}" x2="${px(at)}" y1="${px(low)}" y2="${px(high)}" stroke="${look.colour}" stroke-width="1.5"/>` +
+    segment([at, low], [at, high], look.colour, 1.5) +
     mark([at, y(mean)], look, 4, words, 'stroke="var(--card)" stroke-width=".8"')
   );
 }
@@ -116,8 +121,12 @@ function dots(live: LiveProfile, x: Scale, y: Scale): string {
 
 function noteOf(view: View, live: LiveProfile): string {
   const done = `Here: ${live.done} sequences a level at n = ${view.state.count}.`;
-  if (!isAsShipped(view)) return `${done} Lines of baselines are measured here as well, since Python’s are for n = ${view.subject.model.context}.`;
-  return `${done} In Python: ${view.subject.curves?.sequences.toLocaleString("en")}${view.state.off.length ? ", with everything switched on" : ""}.`;
+  const { curves, model } = view.subject;
+  if (!isAsShipped(view)) {
+    return `${done} Lines of baselines are measured here as well, since Python’s are for n = ${model.context}.`;
+  }
+  const whole = view.state.off.length ? ", with everything switched on" : "";
+  return `${done} In Python: ${curves?.sequences.toLocaleString("en")}${whole}.`;
 }
 
 function describe(view: View, lines: Line[], marks: { level: number; mean: number }[]): string {
@@ -126,5 +135,6 @@ function describe(view: View, lines: Line[], marks: { level: number; mean: numbe
     { level: Infinity, mean: NaN },
   );
   const compared = lines.map(({ name }) => LOOKS[name].label).join(", ");
-  return `Adjusted loss against the noise level, for ${view.subject.name} and ${compared}. At σ = ${short(near.level)} the model's loss is ${short(near.mean)}.`;
+  const here = `At σ = ${short(near.level)} the model's loss is ${short(near.mean)}`;
+  return `Adjusted loss against the noise level, for ${view.subject.name} and ${compared}. ${here}.`;
 }

@@ -19,18 +19,23 @@ interface Figures {
 /** Draw the table. */
 export function drawTable(root: HTMLElement, data: Data, state: State): void {
   const uniform = data.noises.filter((noise) => noise.startsWith("uniform")).length;
-  const groups = `<th class="first"></th><th colspan="${uniform}" scope="colgroup">σ uniform from 0 to</th><th colspan="${data.noises.length - uniform}" scope="colgroup">σ one of</th>`;
+  const groups =
+    `<th class="first"></th><th colspan="${uniform}" scope="colgroup">σ uniform from 0 to</th>` +
+    `<th colspan="${data.noises.length - uniform}" scope="colgroup">σ one of</th>`;
   const heads = data.noises.map((noise) => `<th scope="col" title="${noise}">${shortPrior(noise)}</th>`).join("");
   const models = DEPTHS.map((layers) => {
-    const title = `<tr class="section"><th scope="rowgroup" class="first">${layers} layer${layers > 1 ? "s" : ""}</th></tr>`;
-    return title + FAMILIES.map((family) => row(data, state, family, layers)).join("");
+    return section(`${layers} layer${layers > 1 ? "s" : ""}`) + FAMILIES.map((family) => row(data, state, family, layers)).join("");
   });
-  const section = `<tr class="section"><th scope="rowgroup" class="first">Baselines</th></tr>`;
   const baselines = BASELINES.map((method) => row(data, state, method, null)).join("");
-  root.innerHTML = `<table><thead><tr>${groups}</tr><tr><th class="first"></th>${heads}</tr></thead><tbody>${models.join("")}${section}${baselines}</tbody></table>`;
+  const head = `<thead><tr>${groups}</tr><tr><th class="first"></th>${heads}</tr></thead>`;
+  root.innerHTML = `<table>${head}<tbody>${models.join("")}${section("Baselines")}${baselines}</tbody></table>`;
   const cells = root.querySelectorAll<HTMLElement>("button");
   const current = root.querySelector<HTMLElement>('[aria-current="true"]') ?? cells[0];
   cells.forEach((cell) => (cell.tabIndex = cell === current ? 0 : -1));
+}
+
+function section(title: string): string {
+  return `<tr class="section"><th scope="rowgroup" class="first">${title}</th></tr>`;
 }
 
 function shortPrior(noise: string): string {
@@ -48,18 +53,21 @@ function cell(data: Data, state: State, method: Method, layers: number | null, n
   const strength = strengthOf(state.shade === "paper" ? figures.paper : figures.lintra, figures.floor);
   const style = `background:color-mix(in srgb, var(--heat) ${(4 + 62 * strength).toFixed(0)}%, transparent)`;
   const place = `${LOOKS[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
-  const words = `${place}: paper ${figures.paper ?? "–"}, lintra ${told(figures.lintra)}, Bayes floor ${told(figures.floor)}`;
-  if (layers === null) return `<td class="still" style="${style}" title="${escape(words)}">${text}</td>`;
+  const [lintra, floor] = [told(figures.lintra), told(figures.floor)];
+  const words = escape(`${place}: paper ${figures.paper ?? "–"}, lintra ${lintra}, Bayes floor ${floor}`);
+  if (layers === null) return `<td class="still" style="${style}" title="${words}">${text}</td>`;
   const name = nameOf(method, layers, noise, 1);
-  if (!data.models[name]) return `<td class="still" title="${escape(words)}">${text}</td>`;
+  if (!data.models[name]) return `<td class="still" title="${words}">${text}</td>`;
   const current = name === nameOf(state.family, state.layers, state.noise, state.heads);
-  return `<td><button type="button" data-model="${escape(name)}" aria-current="${current}" style="${style}" title="${escape(words)}" aria-label="${escape(words)}. Open this model">${text}</button></td>`;
+  const about = `aria-current="${current}" title="${words}" aria-label="${words}. Open this model"`;
+  return `<td><button type="button" data-model="${escape(name)}" ${about} style="${style}">${text}</button></td>`;
 }
 
 function figuresOf(data: Data, method: Method, layers: number | null, noise: string): Figures {
   const printed = data.paper.find(([name, depth, prior]) => name === method && depth === layers && prior === noise);
   const prior = data.curves[noise]?.prior;
-  const own = layers === null ? prior?.[method]?.loss[0] : data.models[nameOf(method, layers, noise, 1)]?.adjusted_loss;
+  const card = layers === null ? undefined : data.models[nameOf(method, layers, noise, 1)];
+  const own = layers === null ? prior?.[method]?.loss[0] : card?.adjusted_loss;
   return { paper: printed?.[3] ?? null, lintra: own ?? null, floor: prior?.bayes.loss[0] ?? null };
 }
 

@@ -18,14 +18,16 @@ export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, da
     tile("Noise level", short(state.std), `the context speaks for ${short(view.believed)}`),
     quality(view, data),
   ].join("");
-  status.textContent = `${subject.name}: prediction ${short(prediction)} after layer ${state.after}, true value ${short(view.truth)}.`;
+  const told = `prediction ${short(prediction)} after layer ${state.after}, true value ${short(view.truth)}`;
+  status.textContent = `${subject.name}: ${told}.`;
 }
 
 function quality(view: View, data: Data): string {
   const { card, name, noiseText } = view.subject;
   if (!card) return tile("Your file", escape(name), `trained on ${escape(noiseText)}`);
   const printed = data.paper.find(
-    ([method, layers, noise]) => method === card.family && layers === card.layers && noise === card.noise && card.heads === 1,
+    ([method, layers, noise]) =>
+      card.heads === 1 && method === card.family && layers === card.layers && noise === card.noise,
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
   const words = [printed ? `paper ${printed[3]}` : "not in the paper", `floor ${short(floor ?? NaN)}`];
