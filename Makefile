@@ -36,6 +36,7 @@ test-slow: $(READY)  ## run the tests that take minutes
 
 docs: $(READY)  ## build the documentation into site/, with every tutorial run and warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/lintra explore --no-open --out site/explorer.html
 
 check: $(READY)  ## lint, format, types and architecture
 	$(BIN)/ruff check
