@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 python=$1
 page=src/lintra/data/explorer.html
 
-command -v npm >/dev/null || {
+recent='const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major * 100 + minor < 2019 ? 1 : 0)'
+command -v npm >/dev/null && node -e "$recent" || {
   echo "make test-page needs Node 20.19 or newer with npm; on Debian: apt-get install nodejs npm" >&2
   exit 1
 }
