@@ -121,7 +121,6 @@ class Descent(AbstractStage):
             "loss": jnp.full(count, jnp.inf),
             "best": stacked,
             "best_loss": jnp.full(count, jnp.inf),
-            "first_loss": jnp.full(count, jnp.inf),
         }
 
     def advance(self, state: State, material: tuple[Lesson | None, HeldOut]) -> State:
@@ -129,12 +128,11 @@ class Descent(AbstractStage):
         pool, held_out = material
         if int(state["step"]) == 0:
             state = _judge(self, state, held_out)
-            state = state | {"first_loss": state["best_loss"]}
         state = _round(self, state, pool, min(self.round, self.steps - int(state["step"])))
         state = _judge(self, state, held_out)
         if (np.asarray(_share(state)) >= _LOST).any():
             return state
-        if not (np.asarray(state["best_loss"]) < 0.9 * np.asarray(state["first_loss"])).any():
+        if not float(np.min(state["best_loss"])) < 0.9 * float(held_out.loss_of_zero):
             raise TrainingFailedError(
                 f"Training diverged at step {int(state['step'])}: every step is refused (loss is "
                 f"{float(np.min(state['loss'])):.3g}). Try a smaller learning rate than {self.learning_rate:g}, a "

@@ -28,6 +28,11 @@ class HeldOut(eqx.Module):
     floor: Float[Array, ""]
     covariance: Float[Array, "d d"] | None
 
+    @property
+    def loss_of_zero(self) -> Float[Array, ""]:
+        """Adjusted loss of zero weights, which is about that of a model that has learned nothing."""
+        return half_square(self.lesson.target, self.covariance).mean() + self.floor
+
     def loss(self, model: AbstractModel) -> Float[Array, ""]:
         """Adjusted loss of a model, infinite where it overflows."""
         weights = cast(model, self.lesson.gram.dtype).final(self.lesson.gram)
