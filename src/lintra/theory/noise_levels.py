@@ -83,7 +83,9 @@ def section_5_2(exponent: float = 2.0) -> Finding:
             shares.append(float(((approximate - ridge) ** 2).sum() / (ridge**2).sum()))
         by_count[count] = np.asarray(shares)
         curves.append(Curve(f"n = {count}", levels, shares))
-    checks.append(Check("section-5.2", "share missed at n = 2,000, σ = 5", by_count[2000][-1], 0.01, 0.0, "≤"))
+    missed = (5.0**2 / 2000) ** 2 * (10 + 1) / 2000  # Σ/n misses the identity by (d + 1)/n in every direction
+    statement = "share missed at n = 2,000, σ = 5: (σ²/n)² (d + 1)/n"
+    checks.append(Check("section-5.2", statement, by_count[2000][-1], missed, 0.05 * missed))
     listed = ", ".join(f"{share:.2f}" for share in by_count[20])
     statement = f"share of ‖w_σ‖² missed at n = 20 for σ = 0.5, 1, 2, 3, 5 ({listed}): small at 5"
     checks.append(Check("section-5.2", statement, by_count[20][-1], 0.1, 0.0, "≤", misprint=True))
