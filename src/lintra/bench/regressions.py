@@ -10,6 +10,8 @@ import numpy as np
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lintra.baselines import Bayes, oracle_weights
 from lintra.estimator import LinearTransformerRegressor
@@ -75,7 +77,7 @@ def real(
 
     Of every data set `examples` rows are drawn again and again, noise of so many standard deviations is added to
     their labels, and the prediction for all other rows is compared with labels without it. Errors are in units of
-    the labels' variance, so that 1 is what predicting the mean would give.
+    the labels' variance, so that 1 is what predicting the mean would give. Inputs are standardised for all.
     """
     rows = []
     for name, (x, y) in _data_sets().items():
@@ -92,11 +94,12 @@ def real(
 def _errors(
     x: np.ndarray, y: np.ndarray, examples: int, noise: float, subsamples: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    regressors = {
+    regressors: dict[str, Any] = {
         "lintra": LinearTransformerRegressor(),
         "lintra, whitened": LinearTransformerRegressor(whiten=True),
     }
-    regressors |= _others(fit_intercept=True)
+    scaled = {name: make_pipeline(StandardScaler(), other) for name, other in _others(fit_intercept=True).items()}
+    regressors |= scaled
     errors: dict[str, list[float]] = {name: [] for name in regressors}
     for _ in range(subsamples):
         order = rng.permutation(len(x))
