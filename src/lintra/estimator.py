@@ -147,9 +147,7 @@ def _shrunk(stats: GramStatistics) -> tuple[GramStatistics, float]:
 
 def _unit(chosen: Solver, stats: GramStatistics) -> Float[Array, " k"]:
     """The unit of labels in which they have the variance of training; specialists find their own."""
-    if isinstance(chosen.predictor, InOwnUnits):
-        return jnp.ones(len(stats.count))
-    return stats.label_rms / (stats.dim + chosen.noise.second_moment) ** 0.5
+    return jnp.ones(len(stats.count)) if isinstance(chosen.predictor, InOwnUnits) else chosen.unit(stats)
 
 
 def _noise(weights: Float[np.ndarray, "k d"], stats: GramStatistics) -> Float[np.ndarray, " k"]:

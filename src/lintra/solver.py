@@ -7,7 +7,7 @@ not, the Bayes predictor of the training's noise prior answers, and a warning sa
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from lintra import contexts, specialists, zoo
 from lintra.baselines import Bayes
+from lintra.evaluation import Track
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus, InOwnUnits, Rescaled
 from lintra.noise import AbstractNoise, parse_noise
 from lintra.predictor import AbstractLayered
@@ -24,9 +25,6 @@ from lintra.statistics import GramStatistics
 
 _WORSE = 1.001  # times the sum of squared labels: weights that leave more than this are not sound
 _PRIOR = "uniform(0,5)"  # of a model that does not say what it was trained on
-
-Track = Callable[[Iterable[int], int], Iterable[int]]
-"""Wraps a loop over numbers, of which there are so many, to show how far it is."""
 
 
 class UnsoundWarning(UserWarning):
@@ -50,19 +48,20 @@ class Solver(eqx.Module):
     def weights(self, stats: GramStatistics) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
         """The weights for every context, and whether they are sound."""
         weights = self.predictor.weights(stats)
-        left = stats.yy - 2 * jnp.sum(weights * stats.xy, axis=-1) + _quadratic(stats.xx, weights)
+        square = jnp.einsum("bi,bij,bj->b", weights, stats.xx, weights)
+        left = stats.yy - 2 * jnp.sum(weights * stats.xy, axis=-1) + square
         return weights, jnp.isfinite(weights).all(axis=-1) & (left <= _WORSE * stats.yy)
 
     def fallback(self, stats: GramStatistics) -> Float[Array, "b d"]:
         """The Bayes predictor's weights; where labels come in unknown units, in those that its prior expects."""
         if not isinstance(self.predictor, InOwnUnits):
             return Bayes(self.noise).weights(stats)
-        unit = stats.label_rms / (stats.dim + self.noise.second_moment) ** 0.5
+        unit = self.unit(stats)
         return Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
 
-
-def _quadratic(matrix: Float[Array, "b d d"], vector: Float[Array, "b d"]) -> Float[Array, " b"]:
-    return jnp.einsum("bi,bij,bj->b", vector, matrix, vector)
+    def unit(self, stats: GramStatistics) -> Float[Array, " b"]:
+        """The unit in which the labels of every context have the variance that those of the prior have."""
+        return stats.label_rms / (stats.dim + self.noise.second_moment) ** 0.5
 
 
 def solver(model: str | AbstractModel | Solver, dim: int, context: float) -> Solver:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -37,8 +36,6 @@ _LOUDEST = 2.0  # noise, in units of the labels' standard deviation without it: 
 _SEQUENCES = 8192
 _ITERATIONS = 30
 _PIECE = 10
-
-Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
 
 
 def prior(dim: int) -> str:
@@ -132,10 +129,10 @@ def _outside(dim: int, context: float) -> str:
     return " and ".join(sentences)
 
 
-def grow(context: int, key: Key[Array, ""], report: Report | None = None) -> Diagonal:
+def grow(context: int, key: Key[Array, ""]) -> Diagonal:
     """A specialist from nothing, at `ROOT` inputs."""
     stage = DiagonalGrowth("diag", key, task(ROOT, context), own_units=True, hops=4)
-    model = follow([stage], {}, None, report=report)["diag"]
+    model = follow([stage], {})["diag"]
     assert isinstance(model, Diagonal)
     return model
 
@@ -208,8 +205,3 @@ def card(model: Diagonal, key: Key[Array, ""], num_sequences: int = 65_536) -> z
         "worst": measured.tail("specialist").worst,
         "sequences": count,
     }
-
-
-def write(path: Path, entries: dict[str, tuple[Diagonal, zoo.Card]]) -> None:
-    """Write specialists as a zoo."""
-    zoo.write(path, entries)

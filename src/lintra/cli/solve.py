@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lintra import context_files, cores, solver, specialists, terminal
+from lintra import context_files, cores, solver, specialists, terminal, zoo
 from lintra.cli.base import app
 from lintra.compiled import keep_compiled_programs
 from lintra.sweep import Processes, finished
@@ -44,5 +44,5 @@ def specialists_command(
             futures.index(future): future.result() for future in finished(futures, terminal.progress("training"))
         }
     entries = {name: entry for number in sorted(parts) for name, entry in parts[number].items()}
-    specialists.write(out, entries)
+    zoo.write(out, entries)
     terminal.say(f"{len(entries)} specialists in '{out}'.")
