@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from lintra import native
 from lintra.statistics import GramStatistics
@@ -20,6 +20,17 @@ Part = slice | np.ndarray
 """Some contexts of a group."""
 
 
+class Examples(eqx.Module):
+    """Contexts as they were given."""
+
+    x: Float[Array, "b n d"]
+    y: Float[Array, "b n"]
+    count: Int[Array, " b"]
+
+
+Data = Examples | GramStatistics
+
+
 @dataclass(frozen=True)
 class Group:
     """Contexts of about one length.
@@ -28,13 +39,13 @@ class Group:
         places: Their places in the answer.
         context: Number of examples, about.
         size: Numbers in one of them.
-        read: The statistics of some of them, in a precision or in their own.
+        read: Some of them, in a precision or in their own.
     """
 
     places: np.ndarray
     context: float
     size: int
-    read: Callable[[Part, type | None], GramStatistics]
+    read: Callable[[Part, type | None], Data]
 
 
 def groups(x: Any, y: Any) -> tuple[list[Group], int, np.dtype]:
@@ -89,9 +100,8 @@ def _ragged(xs: list[Any], ys: list[Any]) -> tuple[list[Group], int, np.dtype]:
 
 
 def _of_data(x: np.ndarray, y: np.ndarray, counts: np.ndarray, places: np.ndarray) -> Group:
-    def read(part: Part, dtype: type | None) -> GramStatistics:
-        own = tuple(jnp.asarray(data[part], dtype) for data in (x, y))
-        return GramStatistics(_gram(*own), jnp.asarray(counts[part]))
+    def read(part: Part, dtype: type | None) -> Examples:
+        return Examples(jnp.asarray(x[part], dtype), jnp.asarray(y[part], dtype), jnp.asarray(counts[part]))
 
     return Group(places, float(counts.mean()), x[0].size + y[0].size, read)
 
@@ -109,12 +119,14 @@ def parts(group: Group) -> list[slice]:
     return [slice(start, start + step) for start in range(0, len(group.places), step)]
 
 
-@jax.jit
-def _gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e e"]:
-    if native.covers(x, y):
-        return native.gram(x, y)
-    tokens = jnp.concatenate([x, y[..., None]], axis=-1)
-    return jnp.einsum("bni,bnj->bij", tokens, tokens)
+def statistics(data: Data) -> GramStatistics:
+    """All that a model needs to know of contexts, in their precision."""
+    if isinstance(data, GramStatistics):
+        return data
+    if native.covers(data.x, data.y):
+        return GramStatistics(native.gram(data.x, data.y), data.count)
+    tokens = jnp.concatenate([data.x, data.y[..., None]], axis=-1)
+    return GramStatistics(jnp.einsum("bni,bnj->bij", tokens, tokens), data.count)
 
 
 def _is_ragged(x: Any) -> bool:

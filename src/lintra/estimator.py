@@ -97,7 +97,6 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
         path = np.asarray(chosen.predictor.layer_weights(stats))
         if not sound.all():
             safe = np.asarray(chosen.fallback(stats))
-            safe = np.where(np.isfinite(safe), safe, 0.0)
             weights = np.where(sound[:, None], weights, safe)
             path = np.where(sound[:, None, None], path, safe[:, None])
             warnings.warn(

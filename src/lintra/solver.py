@@ -53,11 +53,13 @@ class Solver(eqx.Module):
         return weights, jnp.isfinite(weights).all(axis=-1) & (left <= _WORSE * stats.yy)
 
     def fallback(self, stats: GramStatistics) -> Float[Array, "b d"]:
-        """The Bayes predictor's weights; where labels come in unknown units, in those that its prior expects."""
-        if not isinstance(self.predictor, InOwnUnits):
-            return Bayes(self.noise).weights(stats)
-        unit = self.unit(stats)
-        return Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
+        """The Bayes predictor's weights, or zeros where they are not finite.
+
+        Where labels come in unknown units, they are brought into those that the prior expects.
+        """
+        unit = self.unit(stats) if isinstance(self.predictor, InOwnUnits) else jnp.ones(len(stats.count))
+        weights = Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
+        return jnp.where(jnp.isfinite(weights).all(axis=-1, keepdims=True), weights, 0)
 
     def unit(self, stats: GramStatistics) -> Float[Array, " b"]:
         """The unit in which the labels of every context have the variance that those of the prior have."""
@@ -145,34 +147,32 @@ def _solve_part(
     solver: Solver, group: contexts.Group, part: slice
 ) -> tuple[Float[np.ndarray, "b d"], Int[np.ndarray, " bad"]]:
     """The weights of a chunk, and which of them are the fallback's."""
-    places, stats = np.arange(len(group.places))[part], _filled(group.read(part, None))
-    weights, sound = (np.asarray(result)[: len(places)] for result in _weights(solver, stats))
-    bad = np.flatnonzero(~sound)
+    places = np.arange(len(group.places))[part]
+    weights, sound = _weights(solver, _filled(group.read(part, None)))
+    weights, bad = np.asarray(weights)[: len(places)], np.flatnonzero(~np.asarray(sound)[: len(places)])
     if not bad.size:
         return weights, bad
-    stats = group.read(places[bad], float)
+    stats = contexts.statistics(_filled(group.read(places[bad], float)))
     unreadable = ~np.isfinite(np.asarray(stats.gram)).all(axis=(1, 2))
     if unreadable.any():
-        first = group.places[places[bad[unreadable][0]]]
+        first = group.places[places[bad[np.argmax(unreadable)]]]
         raise ValueError(
             f"Context {first} has values that are not finite, or so large that their squares are not."
         )
-    safe = np.asarray(solver.fallback(_filled(stats)))[: len(bad)]
     weights = np.array(weights)
-    weights[bad] = np.where(np.isfinite(safe).all(axis=1, keepdims=True), safe, 0)
+    weights[bad] = np.asarray(solver.fallback(stats))[: len(bad)]
     return weights, bad
 
 
-def _filled(stats: GramStatistics) -> GramStatistics:
-    """The same with contexts that say nothing at the end, up to a power of two: so programs serve many sizes."""
-    more = 2 ** math.ceil(math.log2(max(len(stats.count), 1))) - len(stats.count)
+def _filled(data: contexts.Data) -> contexts.Data:
+    """The same with the last context again and again, up to a power of two: so programs serve many sizes."""
+    count = len(data.count)
+    more = 2 ** math.ceil(math.log2(count)) - count
     if not more:
-        return stats
-    return GramStatistics(
-        jnp.pad(stats.gram, ((0, more), (0, 0), (0, 0))), jnp.pad(stats.count, (0, more), constant_values=1)
-    )
+        return data
+    return jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], more, axis=0)]), data)
 
 
 @jax.jit
-def _weights(solver: Solver, stats: GramStatistics) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    return solver.weights(stats)
+def _weights(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+    return solver.weights(contexts.statistics(data))
