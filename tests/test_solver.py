@@ -63,7 +63,7 @@ def test_chunks_lengths_and_statistics_make_no_difference(monkeypatch):
     whole = solve(x, y, model=NAME)
     np.testing.assert_allclose(solve(GramStatistics.from_data(x, y), model=NAME), whole, rtol=1e-9)
     np.testing.assert_allclose(solve(list(x), list(y), model=NAME), whole, rtol=1e-9)
-    monkeypatch.setattr("lintra.contexts._CHUNK", 3000)
+    monkeypatch.setattr("lintra.contexts._CHUNK", 24_000)
     np.testing.assert_allclose(solve(x, y, model=NAME), whole, rtol=1e-12)
     assert solve(x[:0], y[:0], model=NAME).shape == (0, 10)
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from lintra import native
 from lintra.statistics import GramStatistics
 
-_CHUNK = 2**22  # numbers that are worked on at once, about
+_CHUNK = 2**24  # bytes that are read at once, about: small enough that memory is used again
 
 
 Part = slice | np.ndarray
@@ -38,7 +38,7 @@ class Group:
     Attributes:
         places: Their places in the answer.
         context: Number of examples, about.
-        size: Numbers in one of them.
+        size: Bytes of one of them.
         read: Some of them, in a precision or in their own.
     """
 
@@ -103,14 +103,14 @@ def _of_data(x: np.ndarray, y: np.ndarray, counts: np.ndarray, places: np.ndarra
     def read(part: Part, dtype: type | None) -> Examples:
         return Examples(jnp.asarray(x[part], dtype), jnp.asarray(y[part], dtype), jnp.asarray(counts[part]))
 
-    return Group(places, float(counts.mean()), x[0].size + y[0].size, read)
+    return Group(places, float(counts.mean()), x[0].nbytes + y[0].nbytes, read)
 
 
 def _of_statistics(gram: np.ndarray, counts: np.ndarray) -> Group:
     def read(part: Part, dtype: type | None) -> GramStatistics:
         return GramStatistics(jnp.asarray(gram[part], dtype), jnp.asarray(counts[part]))
 
-    return Group(np.arange(len(gram)), float(np.exp(np.log(counts).mean())), gram[0].size, read)
+    return Group(np.arange(len(gram)), float(np.exp(np.log(counts).mean())), gram[0].nbytes, read)
 
 
 def parts(group: Group) -> list[slice]:
