@@ -1,4 +1,4 @@
-"""What the README shows runs as written, and annotations say the truth."""
+"""What the README and the documentation show runs as written, and annotations say the truth."""
 
 import os
 import re
@@ -9,19 +9,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+PAGES = ("README.md", "docs/index.md", "docs/regressor.md")
+EXAMPLES = [
+    pytest.param(example, id=f"{page}-{number}")
+    for page in PAGES
+    for number, example in enumerate(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
-def test_the_readme_runs_as_written(example, tmp_path):
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_run_as_written(example, tmp_path):
     run = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "nan" not in run.stdout
     assert "False" not in run.stdout
 
 
-def test_the_readme_has_examples():
-    assert len(EXAMPLES) >= 2
+def test_every_page_has_examples():
+    assert {example.id.rsplit("-", 1)[0] for example in EXAMPLES} == set(PAGES)
 
 
 CHECKED = """

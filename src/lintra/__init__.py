@@ -24,7 +24,7 @@ import jax
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
 
-from lintra import closed_form
+from lintra import closed_form, zoo
 from lintra._version import __version__
 from lintra.baselines import BASELINES, baseline, oracle_weights
 from lintra.evaluation import evaluate, evaluate_layers, profile, repeat_protocol
@@ -61,4 +61,5 @@ __all__ = [
     "save",
     "solve",
     "train",
+    "zoo",
 ]
