@@ -102,6 +102,27 @@ def test_the_fallback_of_a_specialist_does_not_know_units_either():
     np.testing.assert_allclose(thousand, 1000 * np.asarray(one), rtol=1e-9)
 
 
+def test_another_number_of_contexts_compiles_nothing_new():
+    x, y, _ = contexts(60)
+    wild = FAMILIES["diag"].random(6, dim=10, context=20, scale=3.0, key=KEY)
+    compiled = []
+
+    def note(event, seconds, **_):
+        compiled.append(event) if event.endswith("backend_compile_duration") else None
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        counts = []
+        for number in (60, 47, 33):
+            with pytest.warns(UnsoundWarning, match=f"On {number} of {number} contexts"):
+                solve(x[:number], y[:number], model=wild)
+            counts.append(len(compiled))
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert counts[0] > 0
+    assert counts == [counts[0]] * 3
+
+
 def adversarial(rng, count, n, d, dtype):
     """Contexts of every kind that goes wrong: collinear, constant, huge, tiny, repeated, empty, spiky."""
     x, y = rng.normal(size=(count, n, d)), rng.normal(size=(count, n))

@@ -101,14 +101,15 @@ def _ragged(xs: list[Any], ys: list[Any]) -> tuple[list[Group], int, np.dtype]:
 
 def _of_data(x: np.ndarray, y: np.ndarray, counts: np.ndarray, places: np.ndarray) -> Group:
     def read(part: Part, dtype: type | None) -> Examples:
-        return Examples(jnp.asarray(x[part], dtype), jnp.asarray(y[part], dtype), jnp.asarray(counts[part]))
+        own_x, own_y = (np.asarray(data[part], dtype) for data in (x, y))  # by NumPy, which compiles nothing
+        return Examples(jnp.asarray(own_x), jnp.asarray(own_y), jnp.asarray(counts[part]))
 
     return Group(places, float(counts.mean()), x[0].nbytes + y[0].nbytes, read)
 
 
 def _of_statistics(gram: np.ndarray, counts: np.ndarray) -> Group:
     def read(part: Part, dtype: type | None) -> GramStatistics:
-        return GramStatistics(jnp.asarray(gram[part], dtype), jnp.asarray(counts[part]))
+        return GramStatistics(jnp.asarray(np.asarray(gram[part], dtype)), jnp.asarray(counts[part]))
 
     return Group(np.arange(len(gram)), float(np.exp(np.log(counts).mean())), gram[0].nbytes, read)
 

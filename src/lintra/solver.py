@@ -7,7 +7,8 @@ not, the Bayes predictor of the training's noise prior answers, and a warning sa
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -24,6 +25,7 @@ from lintra.predictor import AbstractLayered
 from lintra.statistics import GramStatistics
 
 _WORSE = 1.001  # times the sum of squared labels: weights that leave more than this are not sound
+_FALLBACKS = 4096  # contexts that the Bayes predictor is given at once
 _PRIOR = "uniform(0,5)"  # of a model that does not say what it was trained on
 
 
@@ -147,32 +149,48 @@ def _solve_part(
     solver: Solver, group: contexts.Group, part: slice
 ) -> tuple[Float[np.ndarray, "b d"], Int[np.ndarray, " bad"]]:
     """The weights of a chunk, and which of them are the fallback's."""
-    places = np.arange(len(group.places))[part]
-    weights, sound = _weights(solver, _filled(group.read(part, None)))
-    weights, bad = np.asarray(weights)[: len(places)], np.flatnonzero(~np.asarray(sound)[: len(places)])
+    weights, sound = _each(partial(_weights, solver), group, part, None)
+    bad = np.flatnonzero(~sound)
     if not bad.size:
         return weights, bad
-    stats = contexts.statistics(_filled(group.read(places[bad], float)))
-    unreadable = ~np.isfinite(np.asarray(stats.gram)).all(axis=(1, 2))
-    if unreadable.any():
-        first = group.places[places[bad[np.argmax(unreadable)]]]
-        raise ValueError(
-            f"Context {first} has values that are not finite, or so large that their squares are not."
-        )
-    weights = np.array(weights)
-    weights[bad] = np.asarray(solver.fallback(stats))[: len(bad)]
+    weights, rows = np.array(weights), np.arange(len(group.places))[part][bad]
+    for start in range(0, len(bad), _FALLBACKS):
+        some = slice(start, start + _FALLBACKS)
+        weights[bad[some]], finite = _each(partial(_fallback, solver), group, rows[some], float)
+        if not finite.all():
+            first = group.places[rows[some]][~finite][0]
+            raise ValueError(
+                f"Context {first} has values that are not finite, or so large that their squares are not."
+            )
     return weights, bad
 
 
-def _filled(data: contexts.Data) -> contexts.Data:
-    """The same with the last context again and again, up to a power of two: so programs serve many sizes."""
-    count = len(data.count)
-    more = 2 ** math.ceil(math.log2(count)) - count
-    if not more:
-        return data
-    return jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], more, axis=0)]), data)
+def _each(
+    function: Callable[[contexts.Data], tuple[Array, Array]],
+    group: contexts.Group,
+    part: contexts.Part,
+    dtype: type | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a function says of contexts, which are filled up to a power of two: so programs serve many sizes."""
+    rows = np.arange(len(group.places))[part]
+    more = 2 ** math.ceil(math.log2(len(rows))) - len(rows)
+    data = group.read(np.pad(rows, (0, more), mode="edge") if more else part, dtype)
+    weights, mark = function(data)
+    return np.asarray(weights)[: len(rows)], np.asarray(mark)[: len(rows)]
 
 
 @jax.jit
 def _weights(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
     return solver.weights(contexts.statistics(data))
+
+
+def _fallback(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+    stats, finite = _read(data)
+    return solver.fallback(stats), finite
+
+
+@jax.jit
+def _read(data: contexts.Data) -> tuple[GramStatistics, Bool[Array, " b"]]:
+    """Statistics of contexts, and whether they are finite."""
+    stats = contexts.statistics(data)
+    return stats, jnp.isfinite(stats.gram).all(axis=(1, 2))
