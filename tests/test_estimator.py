@@ -110,6 +110,24 @@ def test_noise_follows_the_noise_of_the_data():
     assert 0.3 < found[1] / 1.0 < 3
 
 
+def test_noise_is_the_same_whether_inputs_are_correlated_or_not():
+    rng = np.random.default_rng(0)
+    for true in (1.0, 3.0):
+        found = []
+        for _ in range(40):
+            x = rng.normal(size=(60, 1)) * 0.9**0.5 + rng.normal(size=(60, 8)) * 0.1**0.5
+            y = x @ rng.normal(size=8) + true * rng.normal(size=60)
+            found.append(LinearTransformerRegressor().fit(x, y).noise_)
+        assert 0.7 < np.median(found) / true < 1.4
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-310, 1e18, 1e306])
+def test_weights_without_a_sensible_sum_are_refused(weight):
+    x, y, _ = data()
+    with pytest.raises(ValueError, match=r"(?i)sample.weight"):
+        LinearTransformerRegressor().fit(x, y, sample_weight=np.full(len(y), weight))
+
+
 def test_small_noisy_tasks_are_solved_better_than_by_bayesian_ridge():
     ours, theirs = [], []
     for seed in range(200):
@@ -134,6 +152,9 @@ def test_far_from_what_was_trained_it_says_so():
     rng = np.random.default_rng(0)
     with pytest.warns(UnsoundWarning, match=r"80 inputs are 1.6 times the largest number trained for, 50"):
         LinearTransformerRegressor().fit(rng.normal(size=(90, 80)), rng.normal(size=90))
+    with pytest.warns(UnsoundWarning, match=r"900 examples of 4 inputs are 7.0 times the most trained") as found:
+        LinearTransformerRegressor().fit(rng.normal(size=(900, 4)), rng.normal(size=900))
+    assert [warning.filename for warning in found] == [__file__]
     with pytest.raises(ValueError, match="is for 10 inputs, and there are 3"):
         LinearTransformerRegressor("full-7-uniform(0,5)").fit(rng.normal(size=(20, 3)), rng.normal(size=20))
     with pytest.raises(ValueError, match="`specialise` needs"):
@@ -150,6 +171,17 @@ def test_a_specialist_for_exactly_this_is_trained_once_and_kept(tmp_path, monkey
     again = LinearTransformerRegressor(specialise=True).fit(x, y)
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
     assert kept.stat().st_mtime_ns == changed
+    kept.write_bytes(kept.read_bytes()[:100])
+    np.testing.assert_array_equal(LinearTransformerRegressor(specialise=True).fit(x, y).coef_, fitted.coef_)
+    assert kept.stat().st_size > 100
+
+
+def test_a_specialist_that_cannot_be_kept_is_used_all_the_same(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LINTRA_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="could not be kept for the next time"):
+        fitted = LinearTransformerRegressor(specialise=True).fit(*data(n=9, d=2)[:2])
+    assert fitted.coef_.shape == (2,)
 
 
 KINDS = [

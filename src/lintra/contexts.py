@@ -1,7 +1,7 @@
 """Many contexts as people have them: one array, arrays of many lengths, or statistics; read as Gram matrices."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,33 +30,37 @@ class Examples(eqx.Module):
 
 Data = Examples | GramStatistics
 
+Kind = Callable[[int, int], Hashable]
+"""What kind of context so many inputs and so many examples make; contexts of one kind are solved alike."""
+
 
 @dataclass(frozen=True)
 class Group:
-    """Contexts of about one length.
+    """Contexts of one kind, and of about one length where they have arrays of their own.
 
     Attributes:
         places: Their places in the answer.
-        context: Number of examples, about.
-        size: Bytes of one of them.
+        counts: Their numbers of examples.
+        size: Bytes of one of them, about.
         read: Some of them, in a precision or in their own.
     """
 
     places: np.ndarray
-    context: float
+    counts: np.ndarray
     size: int
     read: Callable[[Part, type | None], Data]
 
 
-def groups(x: Any, y: Any) -> tuple[list[Group], int, np.dtype]:
-    """The contexts by length, the number of inputs, and the precision of the answer."""
+def groups(x: Any, y: Any, kind: Kind) -> tuple[list[Group], int, np.dtype]:
+    """The contexts by kind, the number of inputs, and the precision of the answer."""
     if isinstance(x, GramStatistics):
         if y is not None:
             raise ValueError("`y` must be left out where `x` is the statistics of contexts.")
         if x.gram.ndim != 3:
             raise ValueError(f"`x` must be statistics of shape (contexts, d+1, d+1), got {x.gram.shape}.")
         gram, counts = np.asarray(x.gram), np.asarray(x.count)
-        return [_of_statistics(gram, counts)] if len(gram) else [], x.dim, gram.dtype
+        alike = _alike(counts, lambda count: kind(x.dim, count))
+        return [_of_statistics(gram, counts, places) for places in alike], x.dim, gram.dtype
     if y is None:
         raise ValueError("`y` must be given with `x`.")
     if not _is_ragged(x):
@@ -72,14 +76,16 @@ def groups(x: Any, y: Any) -> tuple[list[Group], int, np.dtype]:
         places, counts = np.arange(len(x)), np.full(len(x), x.shape[1])
         whole = _of_data(x.astype(dtype, copy=False), y.astype(dtype, copy=False), counts, places)
         return [whole], x.shape[2], dtype
-    return _ragged(list(x), list(y))
+    if not isinstance(y, list | tuple | np.ndarray) or len(x) != len(y):
+        raise ValueError(
+            f"`x` and `y` must have one array a context, got {len(x)} and "
+            f"{len(y) if hasattr(y, '__len__') else type(y).__name__}."
+        )
+    return _ragged([_numbers("x", part) for part in x], [_numbers("y", part) for part in y], kind)
 
 
-def _ragged(xs: list[Any], ys: list[Any]) -> tuple[list[Group], int, np.dtype]:
+def _ragged(xs: list[np.ndarray], ys: list[np.ndarray], kind: Kind) -> tuple[list[Group], int, np.dtype]:
     """Contexts of up to twice one another's length together, filled up with zeros, which say nothing."""
-    xs, ys = [_numbers("x", x) for x in xs], [_numbers("y", y) for y in ys]
-    if len(xs) != len(ys):
-        raise ValueError(f"`x` and `y` must have one array a context, got {len(xs)} and {len(ys)}.")
     dim = xs[0].shape[-1] if xs[0].ndim == 2 else 0
     for place, (x, y) in enumerate(zip(xs, ys, strict=True)):
         if x.ndim != 2 or y.shape != x.shape[:1] or x.shape[1] != dim or 0 in x.shape:
@@ -89,9 +95,8 @@ def _ragged(xs: list[Any], ys: list[Any]) -> tuple[list[Group], int, np.dtype]:
             )
     dtype, lengths = np.result_type(*xs, *ys), np.asarray([len(x) for x in xs])
     groups = []
-    widths = 2 ** np.ceil(np.log2(lengths)).astype(int)
-    for width in np.unique(widths):
-        places = np.flatnonzero(widths == width)
+    for places in _alike(lengths, lambda count: (_width(count), kind(dim, count))):
+        width = _width(int(lengths[places[0]]))
         x, y = np.zeros((len(places), width, dim), dtype), np.zeros((len(places), width), dtype)
         for row, place in enumerate(places):
             x[row, : lengths[place]], y[row, : lengths[place]] = xs[place], ys[place]
@@ -104,14 +109,32 @@ def _of_data(x: np.ndarray, y: np.ndarray, counts: np.ndarray, places: np.ndarra
         own_x, own_y = (np.asarray(data[part], dtype) for data in (x, y))  # by NumPy, which compiles nothing
         return Examples(jnp.asarray(own_x), jnp.asarray(own_y), jnp.asarray(counts[part]))
 
-    return Group(places, float(counts.mean()), x[0].nbytes + y[0].nbytes, read)
+    gram = (x.shape[2] + 1) ** 2 * x.itemsize
+    return Group(places, counts, max(x[0].nbytes + y[0].nbytes, gram), read)
 
 
-def _of_statistics(gram: np.ndarray, counts: np.ndarray) -> Group:
+def _of_statistics(gram: np.ndarray, counts: np.ndarray, places: np.ndarray) -> Group:
+    if len(places) < len(gram):
+        gram, counts = gram[places], counts[places]
+
     def read(part: Part, dtype: type | None) -> GramStatistics:
         return GramStatistics(jnp.asarray(np.asarray(gram[part], dtype)), jnp.asarray(counts[part]))
 
-    return Group(np.arange(len(gram)), float(np.exp(np.log(counts).mean())), gram[0].nbytes, read)
+    return Group(places, counts, gram[0].nbytes, read)
+
+
+def _alike(counts: np.ndarray, key: Callable[[int], Hashable]) -> list[np.ndarray]:
+    """Places whose counts have the same key."""
+    values, inverse = np.unique(counts, return_inverse=True)
+    keys = [key(int(value)) for value in values]
+    numbers = {own: number for number, own in enumerate(dict.fromkeys(keys))}
+    number = np.asarray([numbers[own] for own in keys], dtype=int)[inverse]
+    return [np.flatnonzero(number == own) for own in range(len(numbers))]
+
+
+def _width(count: int) -> int:
+    """The power of two that holds so many examples."""
+    return 1 << (count - 1).bit_length()
 
 
 def parts(group: Group) -> list[slice]:
@@ -130,6 +153,18 @@ def statistics(data: Data) -> GramStatistics:
     return GramStatistics(jnp.einsum("bni,bnj->bij", tokens, tokens), data.count)
 
 
+def labels_of_size_one(data: Data) -> tuple[Data, Float[Array, " b"]]:
+    """The same with labels divided by the largest of their context, so that no square is lost; and these.
+
+    Statistics stay as they are.
+    """
+    if isinstance(data, GramStatistics):
+        return data, jnp.ones(len(data.count), data.gram.dtype)
+    largest = jnp.max(jnp.abs(data.y), axis=1)
+    unit = jnp.where(largest == 0, 1, largest)
+    return Examples(data.x, data.y / unit[:, None], data.count), unit
+
+
 def _is_ragged(x: Any) -> bool:
     """Whether there is an array of its own for every context."""
     return isinstance(x, list | tuple) and len(x) > 0 and all(np.ndim(part) == 2 for part in x)
@@ -137,7 +172,12 @@ def _is_ragged(x: Any) -> bool:
 
 def _numbers(name: str, value: Any) -> np.ndarray:
     """As an array of 32 or 64 bits; whether all are finite is seen later, by their sums."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"`{name}` must be an array of numbers, or a list of one for every context: {error}"
+        ) from None
     if array.dtype in (np.float32, np.float64):
         return array
     if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):

@@ -6,6 +6,7 @@ shrunk until the largest eigenvalue of their covariance is one that the model ha
 """
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
@@ -21,8 +22,8 @@ from sklearn.utils.validation import (
 from lintra import specialists
 from lintra.anatomy import believed_noise
 from lintra.frames import Frame
-from lintra.models import AbstractModel, InOwnUnits
-from lintra.solver import Solver, UnsoundWarning, solver
+from lintra.models import AbstractModel
+from lintra.solver import Solver, UnsoundWarning, is_auto, solver
 from lintra.statistics import GramStatistics
 
 
@@ -30,7 +31,8 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
     """Linear regression by a linear transformer that reads the training set as its context.
 
     Assumed is a linear function with weights of like size on standardised inputs, and normal noise of one unknown
-    level: the setting in which the transformer was trained. Nothing is tuned on the data, and nothing is written.
+    level: the setting in which the transformer was trained. Nothing is tuned on the data, and nothing is written
+    unless `specialise` asks for it.
     A context on which the transformer explodes is answered by the Bayes predictor of its noise prior, with a
     warning.
 
@@ -64,7 +66,7 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
 
     def __init__(
         self,
-        model: str | AbstractModel = "auto",
+        model: str | Path | AbstractModel = "auto",
         *,
         fit_intercept: bool = True,
         whiten: bool = False,
@@ -83,13 +85,20 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
         Arguments:
             X: Inputs of shape (samples, features).
             y: Labels of shape (samples,) or (samples, targets).
-            sample_weight: How often each example counts: a weight of two is the same as the example twice.
+            sample_weight: How often each example counts: a weight of two is the same as the example twice. Their
+                sum is the number of examples, so weights that sum to one are read as a single example.
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        total = weight.sum()
+        if not 1e-100 < total < 2**53:
+            raise ValueError(f"`sample_weight` must have a sum above zero and below 2**53, got {total:g}.")
         frame = Frame.of(X, y.reshape(len(y), -1), weight, self.fit_intercept, self.whiten)
         stats = frame.statistics()
         chosen = self._solver(stats.dim, int(stats.count[0]))
+        far = specialists.outside(stats.dim, int(stats.count[0]), int(stats.count[0]))
+        if far and is_auto(self.model) and not self.specialise:
+            warnings.warn(far, UnsoundWarning, stacklevel=2)
         stats, shrinkage = _shrunk(stats)
         unit = _unit(chosen, stats)
         stats = stats.in_unit(unit)
@@ -127,7 +136,7 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
 
     def _solver(self, dim: int, context: int) -> Solver:
         if self.specialise:
-            if not (isinstance(self.model, str) and self.model == "auto"):
+            if not is_auto(self.model):
                 raise ValueError(f"`specialise` needs `model='auto'`, got {self.model!r}.")
             say = print if self.verbose else None
             return Solver(specialists.adapted(specialists.specialise(dim, context, say)), specialists.prior(dim))
@@ -146,10 +155,12 @@ def _shrunk(stats: GramStatistics) -> tuple[GramStatistics, float]:
 
 def _unit(chosen: Solver, stats: GramStatistics) -> Float[Array, " k"]:
     """The unit of labels in which they have the variance of training; specialists find their own."""
-    return jnp.ones(len(stats.count)) if isinstance(chosen.predictor, InOwnUnits) else chosen.unit(stats)
+    return jnp.ones(len(stats.count)) if chosen.any_unit else chosen.unit(stats)
 
 
 def _noise(weights: Float[np.ndarray, "k d"], stats: GramStatistics) -> Float[np.ndarray, " k"]:
-    """The part of the labels that is taken for noise: with penalty σ²/τ², their variance is d τ² + σ²."""
+    """The part of the labels that is taken for noise: with penalty σ²/τ², their variance is τ² E‖x‖² + σ²."""
     penalty = believed_noise(weights, stats) ** 2
-    return np.sqrt(penalty / (stats.dim + penalty)) * np.asarray(stats.label_rms) * np.asarray(stats.yy > 0)
+    length = np.trace(np.asarray(stats.xx), axis1=1, axis2=2) / np.asarray(stats.count)
+    share = np.divide(penalty, length + penalty, out=np.ones_like(length), where=length > 0)
+    return np.sqrt(share) * np.asarray(stats.label_rms) * np.asarray(stats.yy > 0)

@@ -54,9 +54,7 @@ class Frame:
         scale = np.where(std > 0, std * size, np.inf)
         turn = _whitening(x, share) if whitened else None
         x = x if turn is None else x @ turn
-        tokens = np.concatenate([np.broadcast_to(x, (y.shape[1], *x.shape)), y.T[..., None]], axis=-1)
-        gram = np.einsum("kni,n,knj->kij", tokens, weight, tokens)
-        return cls(gram, float(weight.sum()), mean, scale, turn, label_mean, label_scale)
+        return cls(_gram(x, y, weight), float(weight.sum()), mean, scale, turn, label_mean, label_scale)
 
     def statistics(self) -> GramStatistics:
         """What the model reads: a whole number of examples, of the same averages."""
@@ -97,7 +95,21 @@ def _size(values: Float[np.ndarray, "n c"]) -> Float[np.ndarray, " c"]:
     return np.where(largest > 0, largest, 1.0)
 
 
+def _gram(
+    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], weight: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, "k e e"]:
+    """Gram matrices of tokens (x, y), one a target; inputs are multiplied once for all."""
+    root, dim = np.sqrt(weight)[:, None], x.shape[1]
+    x, y = x * root, y * root
+    gram = np.empty((y.shape[1], dim + 1, dim + 1))
+    gram[:, :dim, :dim] = x.T @ x
+    gram[:, :dim, dim] = gram[:, dim, :dim] = y.T @ x
+    gram[:, dim, dim] = np.sum(y**2, axis=0)
+    return gram
+
+
 def _whitening(x: Float[np.ndarray, "n d"], share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "d d"]:
-    values, vectors = np.linalg.eigh(np.einsum("ni,n,nj->ij", x, share, x))
+    root = x * np.sqrt(share)[:, None]
+    values, vectors = np.linalg.eigh(root.T @ root)
     seen = values > _SEEN * max(values[-1], 1e-300)
     return vectors * np.where(seen, 1 / np.sqrt(np.where(seen, values, 1.0)), 0.0)

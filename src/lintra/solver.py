@@ -9,6 +9,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -59,17 +60,27 @@ class Solver(eqx.Module):
 
         Where labels come in unknown units, they are brought into those that the prior expects.
         """
-        unit = self.unit(stats) if isinstance(self.predictor, InOwnUnits) else jnp.ones(len(stats.count))
+        unit = self.unit(stats) if self.any_unit else jnp.ones(len(stats.count))
         weights = Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
         return jnp.where(jnp.isfinite(weights).all(axis=-1, keepdims=True), weights, 0)
+
+    @property
+    def any_unit(self) -> bool:
+        """Whether labels may come in any unit."""
+        return isinstance(self.predictor, InOwnUnits)
 
     def unit(self, stats: GramStatistics) -> Float[Array, " b"]:
         """The unit in which the labels of every context have the variance that those of the prior have."""
         return stats.label_rms / (stats.dim + self.noise.second_moment) ** 0.5
 
 
-def solver(model: str | AbstractModel | Solver, dim: int, context: float) -> Solver:
-    """What will solve contexts of about this many examples: a specialist (`auto`), or a model that is given.
+def is_auto(model: object) -> bool:
+    """Whether the nearest specialist is asked for."""
+    return isinstance(model, str) and model == "auto"
+
+
+def solver(model: str | Path | AbstractModel | Solver, dim: int, context: int) -> Solver:
+    """What will solve contexts of this many examples: a specialist (`auto`), or a model that is given.
 
     Arguments:
         model: `auto`, a published name, a model file, a model, or a solver.
@@ -78,16 +89,12 @@ def solver(model: str | AbstractModel | Solver, dim: int, context: float) -> Sol
     """
     if isinstance(model, Solver):
         return model
-    if isinstance(model, str) and model == "auto":
-        choice = specialists.nearest(dim, context)
-        if choice.outside:
-            warnings.warn(
-                f"{choice.outside}: the nearest specialist was trained for {choice.trained[0]} inputs and "
-                f"{choice.trained[1]} examples.",
-                UnsoundWarning,
-                stacklevel=3,
-            )
-        return Solver(specialists.adapted(choice.model), choice.noise)
+    if is_auto(model):
+        return Solver(specialists.adapted(specialists.load_nearest(dim, context)), specialists.prior(dim))
+    if not isinstance(model, str | Path | AbstractModel):
+        raise ValueError(
+            f"`model` must be `auto`, a published name, a model file or a model, got {type(model).__name__}."
+        )
     found, noise = (model, None) if isinstance(model, AbstractModel) else zoo.find(str(model))
     if found.dim != dim and isinstance(found, Diagonal | GDPlusPlus):
         found = found.at(dim)
@@ -102,7 +109,7 @@ def solve(
     x: ArrayLike | Sequence[ArrayLike] | GramStatistics,
     y: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
-    model: str | AbstractModel | Solver = "auto",
+    model: str | Path | AbstractModel | Solver = "auto",
     track: Track | None = None,
 ) -> Float[np.ndarray, "b d"]:
     """The weights of many regressions without intercept, each from its own context.
@@ -125,10 +132,14 @@ def solve(
     >>> found.shape, bool(np.mean((found - w) ** 2) < 0.11)
     ((1000, 10), True)
     """
-    groups, dim, dtype = contexts.groups(x, y)
+    groups, dim, dtype = contexts.groups(x, y, specialists.nearest if is_auto(model) else lambda dim, count: None)
     count = sum(len(group.places) for group in groups)
     weights, replaced = np.zeros((count, dim), dtype), []
-    chosen = [solver(model, dim, group.context) for group in groups]
+    if groups and is_auto(model):
+        fewest, most = (int(end([end(group.counts) for group in groups])) for end in (np.min, np.max))
+        if far := specialists.outside(dim, fewest, most):
+            warnings.warn(far, UnsoundWarning, stacklevel=2)
+    chosen = [solver(model, dim, int(group.counts[0])) for group in groups]
     parts = [(*pair, part) for pair in zip(chosen, groups, strict=True) for part in contexts.parts(pair[1])]
     numbers = range(len(parts))
     for number in numbers if track is None else track(numbers, len(parts)):
@@ -156,7 +167,9 @@ def _solve_part(
     weights, rows = np.array(weights), np.arange(len(group.places))[part][bad]
     for start in range(0, len(bad), _FALLBACKS):
         some = slice(start, start + _FALLBACKS)
-        weights[bad[some]], finite = _each(partial(_fallback, solver), group, rows[some], float)
+        safe, finite = _each(partial(_fallback, solver), group, rows[some], float)
+        with np.errstate(over="ignore"):
+            weights[bad[some]] = np.nan_to_num(safe.astype(weights.dtype))  # what is too large becomes the largest
         if not finite.all():
             first = group.places[rows[some]][~finite][0]
             raise ValueError(
@@ -181,16 +194,20 @@ def _each(
 
 @jax.jit
 def _weights(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    return solver.weights(contexts.statistics(data))
+    stats, unit, _ = _read(solver, data)
+    weights, sound = solver.weights(stats)
+    weights = weights * unit[:, None]
+    return weights, sound & jnp.isfinite(weights).all(axis=-1)
 
 
 def _fallback(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    stats, finite = _read(data)
-    return solver.fallback(stats), finite
+    stats, unit, finite = _read(solver, data)
+    return solver.fallback(stats) * unit[:, None], finite
 
 
 @jax.jit
-def _read(data: contexts.Data) -> tuple[GramStatistics, Bool[Array, " b"]]:
-    """Statistics of contexts, and whether they are finite."""
+def _read(solver: Solver, data: contexts.Data) -> tuple[GramStatistics, Float[Array, " b"], Bool[Array, " b"]]:
+    """Statistics of contexts, the unit of their labels, and whether they are finite."""
+    data, unit = contexts.labels_of_size_one(data) if solver.any_unit else (data, jnp.ones(1))
     stats = contexts.statistics(data)
-    return stats, jnp.isfinite(stats.gram).all(axis=(1, 2))
+    return stats, unit.astype(stats.gram.dtype), jnp.isfinite(stats.gram).all(axis=(1, 2))

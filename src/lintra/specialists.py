@@ -6,10 +6,10 @@ one d for every n/d, and carried from d to d by a few iterations of the same fit
 """
 
 import math
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from importlib import resources
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -76,57 +76,52 @@ def adapted(model: Diagonal) -> InOwnUnits:
     return InOwnUnits(Rescaled(model))
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A specialist for a context, and how far the context is from where it was trained.
-
-    Attributes:
-        model: The specialist, for the asked number of inputs.
-        noise: Its noise prior at this number of inputs.
-        trained: Number of inputs and of examples that it was trained for.
-        outside: What is outside of the range of all specialists, as a sentence; empty if nothing is.
-    """
-
-    model: Diagonal
-    noise: str
-    trained: tuple[int, int]
-    outside: str
-
-
-@cache
 def published() -> zoo.Zoo:
     """The specialists that come with lintra."""
-    with resources.as_file(resources.files("lintra").joinpath("data/specialists.safetensors")) as path:
-        return zoo.Zoo(path)
+    return zoo.published("specialists.safetensors")
 
 
-def nearest(dim: int, context: float) -> Choice:
-    """The published specialist whose n/d, and then d, is nearest.
+@lru_cache(10_000)
+def nearest(dim: int, context: int) -> str:
+    """The published specialist that is nearest, in n/d first of all, and in d.
 
-    >>> nearest(10, 21).trained
-    (12, 24)
+    >>> nearest(10, 21)
+    'diag-6-n24-d12'
     """
-    kept = published()
+    cards = published().cards
 
-    def distance(card: zoo.Card) -> tuple[float, float]:
-        ratio = math.log(card["context"] / card["dim"]) - math.log(max(context, 0.25) / dim)
-        size = math.log(card["dim"] / dim)
+    def distance(name: str) -> tuple[float, float]:
+        size = math.log(cards[name]["dim"] / dim)
+        ratio = math.log(cards[name]["context"] / context) - size
         return ratio**2 + 0.25 * size**2, size
 
-    best = min(kept.cards, key=lambda name: distance(kept.cards[name]))
-    model = kept.load(best)
+    return min(cards, key=distance)
+
+
+def load_nearest(dim: int, context: int) -> Diagonal:
+    """That specialist, for the asked number of inputs."""
+    model = published().load(nearest(dim, context))
     assert isinstance(model, Diagonal)
-    return Choice(model.at(dim), prior(dim), (model.dim, model.context), _outside(dim, context))
+    return model.at(dim)
 
 
-def _outside(dim: int, context: float) -> str:
-    sentences = []
+def outside(dim: int, fewest: int, most: int) -> str:
+    """How far contexts are from all that specialists were trained for, as a sentence; empty if they are not.
+
+    >>> outside(10, 20, 320)
+    ''
+    """
+    sentences, least, top = [], at_ratio(RATIOS[0], dim), at_ratio(RATIOS[-1], dim)
     if dim > DIMS[-1]:
         sentences.append(f"{dim} inputs are {dim / DIMS[-1]:.1f} times the largest number trained for, {DIMS[-1]}")
-    ratio = context / dim
-    if ratio < RATIOS[0] / 2:
-        sentences.append(f"{ratio:.2g} examples an input are fewer than the least trained for, {RATIOS[0]}")
-    return " and ".join(sentences)
+    if fewest < least:
+        sentences.append(f"{fewest} examples of {dim} inputs are fewer than the least trained for, {least}")
+    if most > top:
+        sentences.append(
+            f"{most} examples of {dim} inputs are {most / top:.1f} times the most trained for, {top}, and with so "
+            "many least squares is as good or better"
+        )
+    return f"{'; '.join(sentences)}. The nearest specialist answers." if sentences else ""
 
 
 def grow(context: int, key: Key[Array, ""]) -> Diagonal:
@@ -138,15 +133,21 @@ def grow(context: int, key: Key[Array, ""]) -> Diagonal:
 
 
 def specialise(dim: int, context: int, say: Callable[[str], object] | None = None) -> Diagonal:
-    """A specialist for exactly this many inputs and examples: from the user's cache, or trained and kept there."""
+    """A specialist for exactly this many inputs and examples: from the user's cache, or trained and kept there.
+
+    A file of the cache that cannot be read is made again; if none can be written, a warning says so.
+    """
     path = cache_folder() / "specialists" / f"{name(dim, context)}-{__version__}.safetensors"
-    if path.exists():
+    with suppress(OSError, ValueError):
         model = load(path)
-        assert isinstance(model, Diagonal)
-        return model
-    model = carry(nearest(dim, context).model, dim, context, jax.random.key(0), say=say)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    save(model, path, noise=prior(dim))
+        if isinstance(model, Diagonal) and (model.dim, model.context) == (dim, context):
+            return model
+    model = carry(load_nearest(dim, context), dim, context, jax.random.key(0), say=say)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(model, path, noise=prior(dim))
+    except OSError as error:
+        warnings.warn(f"The specialist could not be kept for the next time: {error}.", stacklevel=2)
     return model
 
 

@@ -71,15 +71,20 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
 
 
 @cache
-def published() -> Zoo:
-    """The zoo that comes with lintra."""
-    with resources.as_file(resources.files("lintra").joinpath("data/zoo.safetensors")) as path:
+def published(file: str = "zoo.safetensors") -> Zoo:
+    """The zoo that comes with lintra, or another of its files."""
+    with resources.as_file(resources.files("lintra").joinpath("data", file)) as path:
         if not path.exists():
             raise ValueError(
                 "This version of lintra comes without published weights. Train and publish your own with "
                 "`lintra sweep` and `lintra publish`, and say where they are with `--zoo`."
             )
         return Zoo(path)
+
+
+def read(path: Path | None) -> Zoo:
+    """The zoo of a file, or the published one if none is given."""
+    return published() if path is None else Zoo(path)
 
 
 def names() -> list[str]:
@@ -94,7 +99,7 @@ def load(name: str) -> AbstractModel:
 
 def find(model: str) -> tuple[AbstractModel, str | None]:
     """A model by its file or its published name, and the noise prior that it was trained on, if that is known."""
-    if Path(model).exists():
+    if Path(model).is_file():
         found, metadata = load_with_metadata(model)
         return found, metadata["noise"] or None
     if model.endswith(".safetensors") or "/" in model:

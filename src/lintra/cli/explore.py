@@ -1,17 +1,15 @@
 """The command that opens the explorer page."""
 
 import webbrowser
-from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lintra import explorer, terminal
+from lintra import explorer, terminal, zoo
 from lintra.cli.base import Seed, app
 from lintra.compiled import cache_folder, keep_compiled_programs
 from lintra.storage import write_aside
-from lintra.zoo import Zoo
 
 
 @app.command()
@@ -35,15 +33,13 @@ def explore(
         raise ValueError(
             f"`--out` '{place}' is a folder; say which file to write, such as '{place / 'lintra.html'}'."
         )
-    with resources.as_file(resources.files("lintra").joinpath("data/zoo.safetensors")) as published:
-        path = zoo_file or published
-        zoo = Zoo(path)
-        if measure:
-            keep_compiled_programs()
-            curves = explorer.measure(zoo, num_sequences=sequences, seed=seed, track=terminal.progress)
-            explorer.write_curves(path, curves)
-            terminal.say(f"Measured: '{explorer.curves_file(path)}'.")
-        write_aside(place, explorer.page(zoo, explorer.read_curves(path)).encode())
+    kept = zoo.read(zoo_file)
+    if measure:
+        keep_compiled_programs()
+        curves = explorer.measure(kept, num_sequences=sequences, seed=seed, track=terminal.progress)
+        explorer.write_curves(kept.path, curves)
+        terminal.say(f"Measured: '{explorer.curves_file(kept.path)}'.")
+    write_aside(place, explorer.page(kept, explorer.read_curves(kept.path)).encode())
     print(place)
     if not no_open and not _open(place):
         terminal.say("No browser was found: open that file in one.")

@@ -48,7 +48,7 @@ def publish(
 @app.command("zoo")
 def zoo_command(zoo_file: ZooFile = None, json: Json = False) -> None:
     """The published models, with how they were made and how good they are."""
-    kept = _zoo(zoo_file)
+    kept = zoo.read(zoo_file)
     names = ("noise", "layers", "seeds", "seconds", "adjusted_loss", "standard_error", "worst")
     rows = [
         {"name": name} | (card if json else {key: card[key] for key in names}) for name, card in kept.cards.items()
@@ -73,7 +73,7 @@ def figure(
     for name in number:
         checks.one_of("number", name, tuple(FIGURES))
     keep_compiled_programs()
-    measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
     for name in number:
         for path in figures.make(name, measurements, out)[1]:
             terminal.say(str(path))
@@ -88,10 +88,6 @@ def report(
 ) -> None:
     """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
     keep_compiled_programs()
-    measurements = Measurements(_zoo(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
     with Processes(cores.count()) as executor:
         terminal.say(f"The report is {reports.make(measurements, out, executor, terminal.say)}")
-
-
-def _zoo(path: Path | None) -> zoo.Zoo:
-    return zoo.published() if path is None else zoo.Zoo(path)
