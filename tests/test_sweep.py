@@ -157,9 +157,16 @@ def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
     assert Store(tmp_path).missing([*deadly, *sound]) == [deadly[1]]
 
 
+together = pytest.mark.xdist_group("sweep")  # in one process, which makes `undisturbed` once
+
+
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
-    return os.environ | {"LINTRA_CACHE": str(tmp_path_factory.mktemp("cache"))}
+    """With compiled programs of this run alone, which its processes share."""
+    own = tmp_path_factory.getbasetemp()
+    return os.environ | {
+        "LINTRA_CACHE": str((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +178,14 @@ def undisturbed(tmp_path_factory, environment):
     return _content(folder)
 
 
+@together
 def test_two_shards_make_the_same_bytes(tmp_path, environment, undisturbed):
     for part in ("1/2", "2/2"):
         assert _sweep(tmp_path, environment, "--shard", part, "--workers", "1").returncode == 0
     assert _content(tmp_path) == undisturbed
 
 
+@together
 def test_a_killed_worker_is_replaced_and_the_bytes_are_the_same(tmp_path, environment, undisturbed):
     with subprocess.Popen([*_COMMAND, "--store", str(tmp_path)], env=environment) as sweep:
         _wait_for(lambda: list(tmp_path.glob("diag-1*.safetensors")))
@@ -186,6 +195,7 @@ def test_a_killed_worker_is_replaced_and_the_bytes_are_the_same(tmp_path, enviro
     assert _content(tmp_path) == undisturbed
 
 
+@together
 def test_a_cluster_makes_the_same_bytes_even_when_a_worker_is_killed(tmp_path, environment, undisturbed):
     dask, file, store = [sys.executable, "-m", "dask"], tmp_path / "scheduler.json", tmp_path / "store"
     local = ["--host", "127.0.0.1", "--no-dashboard"]

@@ -1,19 +1,20 @@
 """Files of many small regressions: arrays in .npz, or tables of examples in .csv and .parquet."""
 
-import csv
-import importlib
 import io
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lintra import checks
+from lintra import checks, tabular
 from lintra.storage import write_aside
-from lintra.tabular import to_csv
+from lintra.tabular import AbstractTable
 
 KINDS = (".npz", ".csv", ".parquet")
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True)
@@ -25,17 +26,28 @@ class Contexts:
         y: Labels (contexts, n), or one array a context.
         names: What tells contexts apart, in their order.
         inputs: Names of the inputs.
+        task: Name of the column that tells contexts apart.
     """
 
     x: Any
     y: Any
-    names: list[Any]
+    names: np.ndarray
     inputs: list[str]
+    task: str = "task"
 
 
 def check_kind(name: str, path: Path) -> str:
     """The kind of a file by its ending, or a refusal."""
     return checks.one_of(f"{name} ending", path.suffix.lower(), KINDS)
+
+
+def check_out(out: Path, path: Path) -> None:
+    """Refuse a file for weights that cannot be written, or that is the file of the contexts."""
+    kind = check_kind("--out", out)
+    if out.exists() and out.samefile(path):
+        raise ValueError(f"`--out` must be another file than the contexts, got '{out}' for both.")
+    if kind == ".parquet":
+        tabular.arrow()
 
 
 def read(path: Path, *, task: str, label: str) -> Contexts:
@@ -49,79 +61,91 @@ def read(path: Path, *, task: str, label: str) -> Contexts:
     kind = check_kind("path", path)
     if kind == ".npz":
         return _read_arrays(path)
-    columns = _read_csv(path) if kind == ".csv" else _read_parquet(path)
-    for name in (task, label):
-        if name not in columns:
-            raise ValueError(f"'{path}' has no column {name!r}; it has {', '.join(columns)}.")
-    inputs = [name for name in columns if name not in (task, label)]
-    if not inputs:
-        raise ValueError(f"'{path}' must have at least one column besides {task!r} and {label!r}.")
-    names, first, place = np.unique(columns[task], return_index=True, return_inverse=True)
-    x = np.column_stack([_floats(path, name, columns[name]) for name in inputs])
-    y = _floats(path, label, columns[label])
-    order = np.argsort(place, kind="stable")
-    cuts = np.flatnonzero(np.diff(place[order])) + 1
-    in_file = np.argsort(first)
-    xs, ys = np.split(x[order], cuts), np.split(y[order], cuts)
-    return Contexts([xs[i] for i in in_file], [ys[i] for i in in_file], names[in_file].tolist(), inputs)
+    if task == label:
+        raise ValueError(f"`task` and `label` must be two columns, got {task!r} for both.")
+    table = tabular.read_csv(path) if kind == ".csv" else tabular.read_parquet(path)
+    inputs = _inputs(table, task, label)
+    names, places = _tasks(table, task)
+    x = np.column_stack([_numbers(table, name, names, places) for name in inputs])
+    y = _numbers(table, label, names, places)
+    order = np.argsort(places, kind="stable")
+    cuts = np.flatnonzero(np.diff(places[order])) + 1
+    return Contexts(np.split(x[order], cuts), np.split(y[order], cuts), names, inputs, task)
 
 
 def write(path: Path, contexts: Contexts, weights: np.ndarray) -> None:
     """Write weights, a row for every context, aside and renamed."""
-    content, kind = io.BytesIO(), check_kind("path", path)
+    content, kind, names = io.BytesIO(), check_kind("path", path), contexts.names
+    plain = names if names.dtype.kind in "biuf" else names.astype(str)
+    columns = {name: weights[:, i] for i, name in enumerate(contexts.inputs)}
     if kind == ".npz":
-        np.savez(content, task=np.asarray(contexts.names), weights=weights)
-        write_aside(path, content.getvalue())
-        return
-    columns = {"task": contexts.names} | {name: weights[:, i] for i, name in enumerate(contexts.inputs)}
-    if kind == ".parquet":
-        pyarrow, parquet = _pyarrow()
-        parquet.write_table(pyarrow.table(columns), content)
-        write_aside(path, content.getvalue())
-        return
-    lists = [np.asarray(column).tolist() for column in columns.values()]
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
-    write_aside(path, to_csv(rows).encode())
+        np.savez(content, task=plain, weights=weights)
+    elif kind == ".parquet":
+        pyarrow, parquet = tabular.arrow()
+        parquet.write_table(pyarrow.table({contexts.task: names} | columns), content)
+    else:
+        lists = {name: column.tolist() for name, column in ({contexts.task: plain} | columns).items()}
+        rows = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+        content.write(tabular.to_csv(rows).encode())
+    write_aside(path, content.getvalue())
+
+
+def _inputs(table: AbstractTable, task: str, label: str) -> list[str]:
+    for name in (task, label):
+        if name not in table.columns:
+            raise ValueError(
+                f"'{table.path}' has no column {name!r}; it has {', '.join(table.columns) or 'none'}."
+            )
+    inputs = [name for name in table.columns if name not in (task, label)]
+    if not inputs:
+        raise ValueError(f"'{table.path}' must have at least one column besides {task!r} and {label!r}.")
+    return inputs
+
+
+def _tasks(table: AbstractTable, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The tasks as they first appear, and for every row which of them it belongs to."""
+    blank = np.flatnonzero(table.blank(name))
+    if blank.size:
+        found = table.found(name, int(blank[0]))
+        raise ValueError(f"Column {name!r} of '{table.path}' must name a task for every example, got {found}.")
+    return table.distinct(name)
+
+
+def _numbers(table: AbstractTable, name: str, tasks: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """A column of finite numbers, or a refusal that names the task."""
+    values = table.floats(name)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = int(bad[0])
+        raise ValueError(
+            f"Column {name!r} of '{table.path}' must hold finite numbers, got {table.found(name, row)}, "
+            f"task '{tasks[places[row]]}'; mend that example or leave it out."
+        )
+    return values
 
 
 def _read_arrays(path: Path) -> Contexts:
-    with np.load(path, allow_pickle=False) as file:
-        missing = {"x", "y"} - set(file)
-        if missing:
-            raise ValueError(f"'{path}' must hold arrays x and y, got {', '.join(file) or 'none'}.")
-        x, y = file["x"], file["y"]
-    if x.ndim != 3:
-        raise ValueError(f"`x` of '{path}' must have shape (contexts, n, d), got {x.shape}.")
-    return Contexts(x, y, list(range(len(x))), [f"x{i + 1}" for i in range(x.shape[2])])
-
-
-def _read_csv(path: Path) -> dict[str, np.ndarray]:
-    with path.open(newline="") as file:
-        rows = list(csv.reader(file))
-    if len(rows) < 2:
-        raise ValueError(f"'{path}' must have a line of names and at least one example.")
-    uneven = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])), None)
-    if uneven is not None:
-        raise ValueError(f"Line {uneven} of '{path}' has {len(rows[uneven - 1])} values, not {len(rows[0])}.")
-    return {name: np.asarray(column) for name, *column in zip(*rows, strict=True)}
-
-
-def _read_parquet(path: Path) -> dict[str, np.ndarray]:
-    table = _pyarrow()[1].read_table(path)
-    return {name: table.column(name).to_numpy() for name in table.column_names}
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ModuleNotFoundError:
+    arrays = _load(path)
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise ValueError(f"'{path}' must hold arrays x and y, but has no {name}.")
+    x, y = arrays["x"], arrays["y"]
+    if x.ndim != 3 or y.shape != x.shape[:2] or not x.size:
         raise ValueError(
-            "Parquet files need pyarrow: pip install 'lintra[parquet]'. Or use .csv or .npz."
-        ) from None
+            f"'{path}' must hold x of shape (contexts, n, d) and y of shape (contexts, n), with at least one "
+            f"example of one input, got {x.shape} and {y.shape}."
+        )
+    return Contexts(x, y, np.arange(len(x)), [f"x{i + 1}" for i in range(x.shape[2])])
 
 
-def _floats(path: Path, name: str, column: np.ndarray) -> np.ndarray:
-    try:
-        return column.astype(float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"Column {name!r} of '{path}' must hold numbers: {error}.") from None
+def _load(path: Path) -> dict[str, np.ndarray]:
+    """The arrays x and y of a file, as far as it has them."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"'{path}' is not a whole .npz file; write it by numpy.savez(path, x=x, y=y).")
+        file.seek(0)
+        try:
+            arrays = np.load(file, allow_pickle=False)
+            return {name: np.asarray(arrays[name]) for name in ("x", "y") if name in arrays}
+        except _BROKEN as error:
+            raise ValueError(f"'{path}' is not a whole .npz file of numbers: {error}") from None

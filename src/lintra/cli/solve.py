@@ -24,7 +24,7 @@ def solve(
     label: Annotated[str, typer.Option(help="Column of a table that holds labels; all others are inputs.")] = "y",
 ) -> None:
     """The weights of very many small regressions, each from its own examples."""
-    context_files.check_kind("--out", out)
+    context_files.check_out(out, path)
     contexts = context_files.read(path, task=task, label=label)
     keep_compiled_programs()
     weights = solver.solve(contexts.x, contexts.y, model=model, track=terminal.progress("solving"))
