@@ -8,7 +8,9 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: reproduce reproduce-from-scratch test test-page page test-slow docs check format bench arm lock clean
+.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow docs check format bench arm lock clean
+
+setup: $(READY)  ## set up .venv, which all others do by themselves
 
 reproduce: $(READY)  ## Table 1, all figures and the report, from the published weights on fresh sequences
 	$(BIN)/lintra report --out report

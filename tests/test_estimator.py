@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -102,6 +103,8 @@ def test_tables_pipelines_searches_and_copies():
     assert search.best_score_ > 0.5
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict(x), search.predict(x))
+    named = clone(pipeline).set_output(transform="pandas").fit(x, y)
+    assert list(named[-1].feature_names_in_) == ["x0", "x1", "x0^2", "x0 x1", "x1^2"]
 
 
 def test_noise_follows_the_noise_of_the_data():
