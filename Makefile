@@ -23,7 +23,7 @@ reproduce-from-scratch: $(READY)  ## the same, with every model trained first; w
 
 test: $(READY)  ## run the tests and the checks
 	$(MAKE) check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 test-page: $(READY)  ## build the explorer page anew, compare it with the committed one, and test it in Chromium
 	tests_page/run.sh $(BIN)/python

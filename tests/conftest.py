@@ -3,10 +3,27 @@ import pytest
 from hypothesis import settings
 
 import lintra  # noqa: F401  (turns on 64 bits before any array is made)
+from lintra.cli import main
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 settings.register_profile("lintra", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("lintra")
+
+
+@pytest.fixture
+def refusal(monkeypatch, capsys):
+    """What the command says when it refuses its arguments, with nothing on standard output."""
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["lintra", *(str(argument) for argument in arguments)])
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert "Traceback" not in printed.err
+        return printed.err
+
+    return call
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lintra import solve
-from lintra.cli import app, main
+from lintra.cli import app
 from lintra.context_files import check_out, read, write
 
 NUMBERS = [1.0, 2.0, 3.0]
@@ -330,12 +330,8 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
         ("task,x1,y\n1,2,3\n", "examples.csv", "`--out` must be another file than the contexts"),
     ],
 )
-def test_the_command_refuses_files_in_a_sentence(tmp_path, monkeypatch, capsys, content, out, sentence):
-    path = csv(tmp_path, content)
-    monkeypatch.setattr("sys.argv", ["lintra", "solve", str(path), "--out", str(tmp_path / out)])
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert sentence in capsys.readouterr().err
+def test_the_command_refuses_files_in_a_sentence(tmp_path, refusal, content, out, sentence):
+    assert sentence in refusal("solve", csv(tmp_path, content), "--out", tmp_path / out)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"examples.csv": content}
 
 

@@ -157,47 +157,32 @@ def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
     assert Store(tmp_path).missing([*deadly, *sound]) == [deadly[1]]
 
 
-together = pytest.mark.xdist_group("sweep")  # in one process, which makes `undisturbed` once
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """With compiled programs of this run alone, which its processes share."""
-    own = tmp_path_factory.getbasetemp()
-    return os.environ | {
-        "LINTRA_CACHE": str((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "cache")
-    }
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, environment):
-    folder = tmp_path_factory.mktemp("processes")
-    finished = _sweep(folder, environment)
-    assert finished.returncode == 0, finished.stderr
-    assert "8/8 cells, 0 running, 0 failed" in finished.stderr
-    return _content(folder)
-
-
-@together
-def test_two_shards_make_the_same_bytes(tmp_path, environment, undisturbed):
+def test_shards_processes_and_a_cluster_make_the_same_bytes_even_when_a_worker_is_killed(tmp_path):
+    environment = os.environ | {"LINTRA_CACHE": str(tmp_path / "cache")}  # which all of them share
+    shards, processes, cluster = (tmp_path / name for name in ("shards", "processes", "cluster"))
     for part in ("1/2", "2/2"):
-        assert _sweep(tmp_path, environment, "--shard", part, "--workers", "1").returncode == 0
-    assert _content(tmp_path) == undisturbed
+        command = [*_COMMAND, "--store", str(shards), "--shard", part, "--workers", "1"]
+        finished = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert finished.returncode == 0, finished.stderr
+        assert "4/4 cells, 0 running, 0 failed" in finished.stderr
+    _sweep_by_processes(processes, environment)
+    _sweep_by_cluster(cluster, environment, tmp_path)
+    assert len(_content(shards)) == 8
+    assert _content(shards) == _content(processes) == _content(cluster)
 
 
-@together
-def test_a_killed_worker_is_replaced_and_the_bytes_are_the_same(tmp_path, environment, undisturbed):
-    with subprocess.Popen([*_COMMAND, "--store", str(tmp_path)], env=environment) as sweep:
-        _wait_for(lambda: list(tmp_path.glob("diag-1*.safetensors")))
+def _sweep_by_processes(store: Path, environment: dict[str, str]) -> None:
+    """A sweep of which one process is killed in the middle."""
+    with subprocess.Popen([*_COMMAND, "--store", str(store)], env=environment) as sweep:
+        _wait_for(lambda: list(store.glob("diag-1*.safetensors")))
         workers = [p for p in psutil.Process(sweep.pid).children() if "spawn_main" in " ".join(p.cmdline())]
         workers[0].send_signal(signal.SIGKILL)
         assert sweep.wait(300) == 0
-    assert _content(tmp_path) == undisturbed
 
 
-@together
-def test_a_cluster_makes_the_same_bytes_even_when_a_worker_is_killed(tmp_path, environment, undisturbed):
-    dask, file, store = [sys.executable, "-m", "dask"], tmp_path / "scheduler.json", tmp_path / "store"
+def _sweep_by_cluster(store: Path, environment: dict[str, str], folder: Path) -> None:
+    """A sweep by a Dask scheduler and two workers, of which one is killed in the middle."""
+    dask, file = [sys.executable, "-m", "dask"], folder / "scheduler.json"
     local = ["--host", "127.0.0.1", "--no-dashboard"]
     scheduler = subprocess.Popen(
         [*dask, "scheduler", *local, "--port", "0", "--scheduler-file", str(file)], env=environment
@@ -211,7 +196,7 @@ def test_a_cluster_makes_the_same_bytes_even_when_a_worker_is_killed(tmp_path, e
         "--nthreads",
         "1",
         "--local-directory",
-        str(tmp_path),
+        str(folder),
     ]
     workers = [subprocess.Popen([*dask, "worker", *local, *joining, "--no-nanny"], env=environment) for _ in "ab"]
     try:
@@ -224,32 +209,21 @@ def test_a_cluster_makes_the_same_bytes_even_when_a_worker_is_killed(tmp_path, e
         for process in (*workers, scheduler):
             process.kill()
             process.wait()
-    assert _content(store) == undisturbed
 
 
-def test_a_sweep_that_cannot_run_says_so(tmp_path, environment):
+def test_a_sweep_that_cannot_run_says_so(tmp_path, refusal):
     (tmp_path / "file").write_text("")
-    refused = _sweep(tmp_path / "file", environment)
-    assert refused.returncode == 2
-    assert "cannot be used" in refused.stderr
-    refused = _sweep(tmp_path, environment, "--shard", "3")
-    assert "`--shard` must be like 2/8, got '3'" in refused.stderr
-    refused = _sweep(tmp_path, environment, "--scheduler-file", str(tmp_path / "none.json"))
-    assert "none.json' is not there" in refused.stderr
+    assert "cannot be used" in refusal("sweep", "tiny", "--store", tmp_path / "file")
+    assert "`--shard` must be like 2/8, got '3'" in refusal("sweep", "tiny", "--store", tmp_path, "--shard", "3")
+    missing = ("--scheduler-file", tmp_path / "none.json")
+    assert "none.json' is not there" in refusal("sweep", "tiny", "--store", tmp_path, *missing)
 
 
 _COMMAND = [sys.executable, "-m", "lintra", "sweep", "tiny"]
 
 
-def _sweep(folder: Path, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess:
-    command = [*_COMMAND, "--store", str(folder), *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
 def _content(folder: Path) -> dict[str, bytes]:
-    content = {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
-    assert len(content) == 8
-    return content
+    return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
 
 
 def _wait_for(condition, seconds: float = 200.0) -> None:
