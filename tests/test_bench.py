@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lintra import bench
-from lintra.bench import timing
+from lintra.bench import regressions, timing
 
 
 def test_sides_alternate_and_every_repetition_is_recorded():
@@ -39,10 +39,10 @@ def test_costs_are_rows_that_can_be_drawn(tmp_path):
 
 
 def test_small_regressions_are_compared_with_what_people_use():
-    rows = {row["method"]: row for row in bench.synthetic(tasks=256)}
+    rows = {row["method"]: row for row in regressions.synthetic(tasks=256)}
     assert rows["FULL-7"]["adjusted_loss"] < rows["BayesianRidge"]["adjusted_loss"]
     assert rows["FULL-7, 32 bits"]["adjusted_loss"] == pytest.approx(rows["FULL-7"]["adjusted_loss"], rel=0.01)
     assert all(row["tasks_per_second"] > 0 for row in rows.values())
-    errors = bench.real(subsamples=2, noise=(0.0,))
+    errors = regressions.real(subsamples=2, noise=(0.0,))
     assert {row["data"] for row in errors} == {"diabetes", "wine, alcohol", "cells, mean smoothness"}
     assert all(np.isfinite(row["error"]) for row in errors)

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.optimize import minimize
 
 from lintra import checks
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
@@ -34,6 +33,8 @@ class TunedRidge(AbstractRidge):
         Without noise any constants are best; then they are one and zero. Where the ceiling is hardly ever
         reached, or always, one of the two is free, and is whatever the search ended on.
         """
+        from scipy.optimize import minimize  # takes a third of a second, and is needed here alone
+
         require_freedom("tuned-ridge", problem)
         num_blocks = -(-checks.whole_number("num_sequences", num_sequences) // _BLOCK)
         mean_square = problem.noise.second_moment

@@ -2,7 +2,6 @@
 
 from lintra.bench.cases import CASES, THREADED, Sides
 from lintra.bench.costs import costs, draw
-from lintra.bench.regressions import real, synthetic
 from lintra.bench.timing import run, use_one_processor
 
-__all__ = ["CASES", "THREADED", "Sides", "costs", "draw", "real", "run", "synthetic", "use_one_processor"]
+__all__ = ["CASES", "THREADED", "Sides", "costs", "draw", "run", "use_one_processor"]

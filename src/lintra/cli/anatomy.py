@@ -8,11 +8,9 @@ import typer
 
 from lintra import checks, terminal, zoo
 from lintra.anatomy import Account, account
-from lintra.cli.base import MODEL, Json, OwnNoise, Seed, Sequences, app, find_model, keys
+from lintra.cli.base import MODEL, Json, OwnNoise, Seed, Sequences, app, draw, find_model, keys
 from lintra.compiled import keep_compiled_programs
 from lintra.export import FORMATS, export
-from lintra.figures import curves
-from lintra.figures.style import save, styled
 from lintra.plots import Curve, Plot
 from lintra.storage import write_aside
 
@@ -42,10 +40,8 @@ def explain(
         for sentence in told.sentences:
             print(f"- {sentence}")
     if out is not None:
-        plots = _plots(told)
-        with styled():
-            for path in save(curves.draw(plots), curves.rows(plots), out, f"explain-{_title(model)}"):
-                terminal.say(str(path))
+        for path in draw(_plots(told), out, f"explain-{_title(model)}"):
+            terminal.say(str(path))
 
 
 @app.command("export")

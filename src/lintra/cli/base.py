@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from lintra import rows as rows_of
 from lintra import terminal, zoo
 from lintra.models import AbstractModel
+from lintra.plots import Plot
 from lintra.training import TrainingFailedError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -55,6 +57,15 @@ def main() -> None:
             raise
         terminal.complain("interrupted.")
         os._exit(_INTERRUPTED)  # at once: work may be under way in XLA's threads
+
+
+def draw(plots: Sequence[Plot], folder: Path, name: str) -> list[Path]:
+    """Draw plots into a folder, with their numbers, and tell where."""
+    from lintra.figures import curves  # imports matplotlib, for which commands that draw nothing need not wait
+    from lintra.figures.style import save, styled
+
+    with styled():
+        return save(curves.draw(plots), curves.rows(plots), folder, name)
 
 
 def keys(seed: int) -> jax.Array:

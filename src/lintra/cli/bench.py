@@ -49,9 +49,11 @@ BENCH_COLUMNS = {
 
 
 def _regressions(json: bool) -> None:
+    from lintra.bench.regressions import real, synthetic  # imports scikit-learn, which takes seconds
+
     tables = {
-        "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": benchmarks.synthetic(),
-        "Real data: mean squared error of 20 examples' fits, in variances of the labels": benchmarks.real(),
+        "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": synthetic(),
+        "Real data: mean squared error of 20 examples' fits, in variances of the labels": real(),
     }
     if json:
         return terminal.print_json(tables)

@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, cores, figures, publishing, terminal, zoo
-from lintra import report as reports
+from lintra import checks, cores, publishing, terminal, zoo
 from lintra.cli.base import STORE, Json, Seed, app
 from lintra.compiled import keep_compiled_programs
-from lintra.figures import FIGURES
 from lintra.measurements import Measurements
 from lintra.sweep import GRIDS, Processes, Store
 
@@ -63,15 +61,17 @@ def zoo_command(zoo_file: ZooFile = None, json: Json = False) -> None:
 
 @app.command()
 def figure(
-    number: Annotated[list[str], typer.Argument(help=f"Which: {', '.join(FIGURES)}.")],
+    number: Annotated[list[str], typer.Argument(help="Which: 1 to 8.")],
     out: Annotated[Path, typer.Option(help="Folder for pictures and numbers.")] = Path("figures"),
     zoo_file: ZooFile = None,
     sequences: ColumnSequences = 200_000,
     seed: Seed = 0,
 ) -> None:
     """Draw figures of the paper from the published models: CSV, PNG, PDF and SVG."""
+    from lintra import figures  # imports matplotlib, for which commands that draw nothing need not wait
+
     for name in number:
-        checks.one_of("number", name, tuple(FIGURES))
+        checks.one_of("number", name, tuple(figures.FIGURES))
     keep_compiled_programs()
     measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
     for name in number:
@@ -87,6 +87,8 @@ def report(
     seed: Seed = 0,
 ) -> None:
     """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
+    from lintra import report as reports  # imports matplotlib
+
     keep_compiled_programs()
     measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
     with Processes(cores.count()) as executor:

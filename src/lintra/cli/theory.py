@@ -6,10 +6,8 @@ from typing import Annotated
 import typer
 
 from lintra import checks, terminal, theory
-from lintra.cli.base import Json, app
+from lintra.cli.base import Json, app, draw
 from lintra.compiled import keep_compiled_programs
-from lintra.figures import curves
-from lintra.figures.style import save, styled
 
 _COLUMNS = {
     "claim": "claim",
@@ -45,9 +43,7 @@ def theory_command(
         terminal.print_table([check.row() | {"verdict": _verdict(check)} for check in found], "Claims", _COLUMNS)
     for name, finding in findings.items():
         if claim and finding.plots:
-            with styled():
-                paths = save(curves.draw(finding.plots), curves.rows(finding.plots), out, name)
-            terminal.say(f"Plotted in '{paths[1]}'.")
+            terminal.say(f"Plotted in '{draw(finding.plots, out, name)[1]}'.")
     unexpected = sum(not check.expected for check in found)
     misprints = sum(check.misprint for check in found)
     terminal.say(f"{len(found) - unexpected} of {len(found)} are as expected; {misprints} of them are misprints.")
