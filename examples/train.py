@@ -6,7 +6,7 @@ models, losses = {}, {}
 for layers in (1, 2, 3):
     trained = lintra.train(lintra.Task("gd++", layers, "uniform(0,5)"), num_sequences=50_000)
     models[f"gd++-{layers}"], losses[layers] = trained.model, trained.loss
-    print(f"{layers} layers: {trained.loss.mean:.3f} ± {trained.loss.standard_error:.3f}")
+    print(f"L = {layers}: {trained.loss.mean:.3f} ± {trained.loss.standard_error:.3f}")
 
 # GD++ cannot adapt to the noise: at any depth it stays above constant ridge regression with the mean noise
 # variance. This floor is known exactly.
