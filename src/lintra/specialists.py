@@ -118,8 +118,8 @@ def outside(dim: int, fewest: int, most: int) -> str:
         sentences.append(f"{fewest} examples of {dim} inputs are fewer than the least trained for, {least}")
     if most > top:
         sentences.append(
-            f"{most} examples of {dim} inputs are {most / top:.1f} times the most trained for, {top}, and with far "
-            "more than those least squares is better"
+            f"{most} examples of {dim} inputs are {most / top:.1f} times the most trained for, {top}, and with "
+            "far more than those least squares is better"
         )
     return f"{'; '.join(sentences)}. The nearest specialist answers." if sentences else ""
 
