@@ -10,6 +10,11 @@ settings.register_profile("lintra", deadline=None, derandomize=True, max_example
 settings.load_profile("lintra")
 
 
+def pytest_collection_modifyitems(items):
+    """The longest first, so that parallel processes end together."""
+    items.sort(key=lambda item: item.path.name != "test_sweep.py")
+
+
 @pytest.fixture
 def refusal(monkeypatch, capsys):
     """What the command says when it refuses its arguments, with nothing on standard output."""

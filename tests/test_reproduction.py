@@ -148,6 +148,7 @@ def test_excess_is_the_loss_above_the_bayes_predictors():
     assert above["ada-ridge"].standard_error < measured.difference("ada-ridge", "bayes").standard_error
 
 
+@pytest.mark.slow
 def test_what_is_measured_ahead_in_processes_is_what_is_measured_here(small_zoo, measurements):
     pieces = [("column", "uniform(0,5)"), ("column", "choice(1,3)"), *FIGURES["8"].pieces()[:1]]
     pieces += [("excess", "fixed(2)", (), ())]  # for which there are no models

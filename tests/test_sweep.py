@@ -119,13 +119,13 @@ def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_compl
 
 
 def test_a_second_start_completes_what_crashed(tmp_path):
-    crashing, sound = (chain("fixed(1)", 3, **SMALL, recipe=recipe) for recipe in (Crashing(blocks=4), QUICK))
+    crashing, sound = (chain("fixed(1)", 2, **SMALL, recipe=recipe) for recipe in (Crashing(blocks=4), QUICK))
     with Processes(1) as executor:
         failures = run([crashing], tmp_path, executor, watch=lambda *_: None)
-        assert len(failures) == 2
+        assert len(failures) == 1
         kept = {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
         assert run([sound], tmp_path, executor, watch=lambda *_: None) == []
-    assert len(kept) == 4
+    assert len(kept) == 3
     assert kept.items() <= {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}.items()
 
 
@@ -144,6 +144,7 @@ def test_leaving_processes_by_an_exception_ends_them(tmp_path):
     assert all(future.done() for future in futures)
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
     deadly, sound = (
         chain("fixed(2)", 1, **SMALL, recipe=Deadly(blocks=4)),
