@@ -16,7 +16,7 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def refusal(monkeypatch, capsys):
+def complaint(monkeypatch, capsys):
     """What the command says when it refuses its arguments, with nothing on standard output."""
 
     def call(*arguments):

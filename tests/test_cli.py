@@ -85,8 +85,8 @@ def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
         (("bench", "--case", "none"), "`case` must be one of"),
     ],
 )
-def test_bad_input_ends_in_one_sentence(arguments, says, refusal):
-    assert says in refusal(*arguments)
+def test_bad_input_ends_in_one_sentence(arguments, says, complaint):
+    assert says in complaint(*arguments)
 
 
 def test_the_package_is_a_command():
@@ -95,6 +95,8 @@ def test_the_package_is_a_command():
     )
     assert run.returncode == 2
     assert "`dim` must be a whole number of at least 1, got 0" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert run.stdout == ""
 
 
 def test_a_context_of_nothing_is_refused_and_not_taken_for_the_default(model_file):

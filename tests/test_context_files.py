@@ -330,8 +330,8 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
         ("task,x1,y\n1,2,3\n", "examples.csv", "`--out` must be another file than the contexts"),
     ],
 )
-def test_the_command_refuses_files_in_a_sentence(tmp_path, refusal, content, out, sentence):
-    assert sentence in refusal("solve", csv(tmp_path, content), "--out", tmp_path / out)
+def test_the_command_refuses_files_in_a_sentence(tmp_path, complaint, content, out, sentence):
+    assert sentence in complaint("solve", csv(tmp_path, content), "--out", tmp_path / out)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"examples.csv": content}
 
 

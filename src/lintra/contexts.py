@@ -95,8 +95,8 @@ def _ragged(xs: list[np.ndarray], ys: list[np.ndarray], kind: Kind) -> tuple[lis
             )
     dtype, lengths = np.result_type(*xs, *ys), np.asarray([len(x) for x in xs])
     groups = []
-    for places in _alike(lengths, lambda count: (_width(count), kind(dim, count))):
-        width = _width(int(lengths[places[0]]))
+    for places in _alike(lengths, lambda count: (power_of_two(count), kind(dim, count))):
+        width = power_of_two(int(lengths[places[0]]))
         x, y = np.zeros((len(places), width, dim), dtype), np.zeros((len(places), width), dtype)
         for row, place in enumerate(places):
             x[row, : lengths[place]], y[row, : lengths[place]] = xs[place], ys[place]
@@ -132,8 +132,12 @@ def _alike(counts: np.ndarray, key: Callable[[int], Hashable]) -> list[np.ndarra
     return [np.flatnonzero(number == own) for own in range(len(numbers))]
 
 
-def _width(count: int) -> int:
-    """The power of two that holds so many examples."""
+def power_of_two(count: int) -> int:
+    """The least power of two that holds so many.
+
+    >>> [power_of_two(count) for count in (1, 4, 5)]
+    [1, 4, 8]
+    """
     return 1 << (count - 1).bit_length()
 
 

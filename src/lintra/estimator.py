@@ -95,9 +95,10 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
             raise ValueError(f"`sample_weight` must have a sum above zero and below 2**53, got {total:g}.")
         frame = Frame.of(X, y.reshape(len(y), -1), weight, self.fit_intercept, self.whiten)
         stats = frame.statistics()
-        chosen = self._solver(stats.dim, int(stats.count[0]))
-        far = specialists.outside(stats.dim, int(stats.count[0]), int(stats.count[0]))
-        if far and is_auto(self.model) and not self.specialise:
+        dim, count = stats.dim, int(stats.count[0])
+        chosen = self._solver(dim, count)
+        far = specialists.outside(dim, count, count) if is_auto(self.model) and not self.specialise else ""
+        if far:
             warnings.warn(far, UnsoundWarning, stacklevel=2)
         stats, shrinkage = _shrunk(stats)
         unit = _unit(chosen, stats)

@@ -5,7 +5,6 @@ Its weights are *sound* if they are finite and fit their own context no worse th
 not, the Bayes predictor of the training's noise prior answers, and a warning says how often.
 """
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -136,8 +135,8 @@ def solve(
     count = sum(len(group.places) for group in groups)
     weights, replaced = np.zeros((count, dim), dtype), []
     if groups and is_auto(model):
-        fewest, most = (int(end([end(group.counts) for group in groups])) for end in (np.min, np.max))
-        if far := specialists.outside(dim, fewest, most):
+        counts = np.concatenate([group.counts for group in groups])
+        if far := specialists.outside(dim, int(counts.min()), int(counts.max())):
             warnings.warn(far, UnsoundWarning, stacklevel=2)
     chosen = [solver(model, dim, int(group.counts[0])) for group in groups]
     parts = [(*pair, part) for pair in zip(chosen, groups, strict=True) for part in contexts.parts(pair[1])]
@@ -168,13 +167,13 @@ def _solve_part(
     for start in range(0, len(bad), _FALLBACKS):
         some = slice(start, start + _FALLBACKS)
         safe, finite = _each(partial(_fallback, solver), group, rows[some], float)
-        with np.errstate(over="ignore"):
-            weights[bad[some]] = np.nan_to_num(safe.astype(weights.dtype))  # what is too large becomes the largest
         if not finite.all():
             first = group.places[rows[some]][~finite][0]
             raise ValueError(
                 f"Context {first} has values that are not finite, or so large that their squares are not."
             )
+        with np.errstate(over="ignore"):
+            weights[bad[some]] = np.nan_to_num(safe.astype(weights.dtype))  # what is too large becomes the largest
     return weights, bad
 
 
@@ -186,7 +185,7 @@ def _each(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What a function says of contexts, which are filled up to a power of two: so programs serve many sizes."""
     rows = np.arange(len(group.places))[part]
-    more = 2 ** math.ceil(math.log2(len(rows))) - len(rows)
+    more = contexts.power_of_two(len(rows)) - len(rows)
     data = group.read(np.pad(rows, (0, more), mode="edge") if more else part, dtype)
     weights, mark = function(data)
     return np.asarray(weights)[: len(rows)], np.asarray(mark)[: len(rows)]

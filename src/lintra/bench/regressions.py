@@ -59,7 +59,7 @@ def synthetic(tasks: int = 100_000, noise: str = "uniform(0,5)", seed: int = 0) 
         weights(own_x[:64], own_y[:64])  # compile
         runs = [_timed(weights, own_x, own_y) for _ in range(_RUNS if len(own_x) == tasks else 1)]
         found = runs[0][0]
-        wall, used = np.median([run[1:] for run in runs[len(runs) > 1 :]], axis=0)  # the first may compile
+        wall, used = np.median([run[1:] for run in runs[1:] or runs], axis=0)  # the first may compile
         losses = 0.5 * np.sum((found - oracle[: len(found)]) ** 2, axis=1)
         rows.append(
             {"method": name, "tasks": len(found)}
@@ -97,8 +97,8 @@ def _errors(
         "lintra": LinearTransformerRegressor(),
         "lintra, whitened": LinearTransformerRegressor(whiten=True),
     }
-    scaled = {name: make_pipeline(StandardScaler(), other) for name, other in _others(fit_intercept=True).items()}
-    regressors |= scaled
+    others = _others(fit_intercept=True)
+    regressors |= {name: make_pipeline(StandardScaler(), other) for name, other in others.items()}
     errors: dict[str, list[float]] = {name: [] for name in regressors}
     for _ in range(subsamples):
         order = rng.permutation(len(x))
