@@ -12,6 +12,7 @@ from lintra.baselines import (
     IterativeRidge,
     LeastSquares,
     TunedRidge,
+    UnitBlindBayes,
     baseline,
     oracle_weights,
 )
@@ -268,3 +269,58 @@ def test_a_prior_without_a_rule_is_refused(getkey):
     stats, _ = sample_statistics(PROBLEM, getkey())
     with pytest.raises(TypeError, match="no rule for the noise prior"):
         Bayes(Unknown()).weights(stats)
+
+
+@pytest.mark.parametrize(("n", "d"), [(6, 2), (3, 5)])
+def test_the_unit_blind_bayes_predictor_is_the_posterior_mean_by_brute_force(n, d):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, d))
+    y = 7 * (x @ rng.normal(size=d) + rng.normal(size=n))
+    # The posterior of (r, τ) on a grid: y ~ N(0, τ² (X Xᵀ + r²)), p(r) uniform on [0, 3], p(τ) ∝ 1/τ.
+    r = (np.arange(3000) + 0.5) / 1000
+    log_tau = np.linspace(-8, 14, 3001)
+    values, vectors = np.linalg.eigh(x @ x.T)
+    along = (vectors.T @ y) ** 2
+    total = np.maximum(values, 0) + r[:, None] ** 2
+    log_density = (
+        -0.5 * np.log(total).sum(axis=1)[:, None]
+        - n * log_tau
+        - 0.5 * np.exp(-2 * log_tau) * (along / total).sum(axis=1)[:, None]
+    )
+    probability = np.exp(log_density - log_density.max()).sum(axis=1)
+    probability /= probability.sum()
+    ridges = np.linalg.solve(x.T @ x + r[:, None, None] ** 2 * np.eye(d), x.T @ y[:, None])[..., 0]
+    found = UnitBlindBayes("uniform(0,3)").weights(GramStatistics.from_data(x, y))
+    np.testing.assert_allclose(found, probability @ ridges, rtol=2e-4)
+
+
+def test_the_unit_blind_bayes_predictor_follows_the_unit_and_is_better_than_a_guessed_one():
+    problem = NoisyRegression(dim=4, context=12, noise="uniform(0,3)")
+    stats, truth = sample_statistics(problem, jax.random.key(5), (20_000,))
+    predictor = UnitBlindBayes(problem.noise)
+    weights = predictor.weights(stats)
+    np.testing.assert_allclose(predictor.weights(stats.in_unit(1e-3)), 1e3 * weights, rtol=1e-9)
+    guessed = Bayes(problem.noise).weights(stats.in_unit(stats.label_rms / 2)) * stats.label_rms[:, None] / 2
+    loss, guessed_loss = (0.5 * np.sum((w - truth.weights) ** 2, axis=-1) for w in (weights, guessed))
+    gain = np.asarray(guessed_loss - loss)
+    assert gain.mean() > 4 * gain.std() / len(gain) ** 0.5
+
+
+def test_labels_that_are_all_zero_have_weights_zero():
+    stats = GramStatistics.from_data(np.random.default_rng(0).normal(size=(8, 3)), np.zeros(8))
+    np.testing.assert_array_equal(UnitBlindBayes("uniform(0,3)").weights(stats), np.zeros(3))
+
+
+@pytest.mark.parametrize("predictor", [Bayes("fixed(2)"), UnitBlindBayes("fixed(2)")])
+def test_excess_risk_is_the_distance_in_posterior_standard_deviations(predictor):
+    rng = np.random.default_rng(0)
+    x, y, other = rng.normal(size=(9, 3)), rng.normal(size=9), rng.normal(size=3)
+    stats = GramStatistics.from_data(x, y)
+    best, excess = predictor.compare(stats, jnp.asarray(other))
+    np.testing.assert_allclose(best, predictor.weights(stats), rtol=1e-12)
+    precision = x.T @ x / 4 + np.eye(3)
+    if isinstance(predictor, UnitBlindBayes):  # the most likely τ² is yᵀ (X Xᵀ + 4)⁻¹ y / n
+        precision /= y @ np.linalg.solve(x @ x.T + 4 * np.eye(9), y) / 9
+    difference = other - np.asarray(best)
+    assert float(excess) == pytest.approx(difference @ precision @ difference / 3, rel=1e-9)
+    assert float(predictor.compare(stats, best)[1]) == pytest.approx(0, abs=1e-12)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from jaxtyping import Array, Key
 
-from lintra.baselines.bayes import Bayes
+from lintra.baselines.bayes import Bayes, UnitBlindBayes
 from lintra.baselines.iterative import IterativeRidge
 from lintra.baselines.ridge import AdaptiveRidge, ConstantRidge, LeastSquares, oracle_weights
 from lintra.baselines.tuned import TunedRidge
@@ -45,6 +45,7 @@ __all__ = [
     "IterativeRidge",
     "LeastSquares",
     "TunedRidge",
+    "UnitBlindBayes",
     "baseline",
     "oracle_weights",
 ]

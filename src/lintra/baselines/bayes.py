@@ -1,7 +1,9 @@
 """The Bayes predictor for unknown σ: the floor of every predictor that sees only the context."""
 
+import abc
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,85 @@ from lintra.spectrum import Spectrum
 from lintra.statistics import GramStatistics
 
 
-class Bayes(AbstractContextwise):
+class AbstractBayes(AbstractContextwise):
+    """The posterior mean of w when the noise level is unknown, for one likelihood of the noise level."""
+
+    noise: eqx.AbstractVar[AbstractNoise]
+
+    @abc.abstractmethod
+    def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
+        """Return the noise variance that stands for zero."""
+
+    @abc.abstractmethod
+    def _log_likelihood(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
+    ) -> Float[Array, " k"]:
+        """Return the log-likelihood of noise variances, up to a constant."""
+
+    @abc.abstractmethod
+    def _weight_var(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return the prior variance of a weight, in the labels' unit."""
+
+    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
+        """The posterior mean of w for one context."""
+        spectrum = Spectrum.of(stats)
+        return _posterior_mean(spectrum, *self._posterior(stats, spectrum))
+
+    def compare(
+        self, stats: GramStatistics, weights: Float[Array, "*batch d"]
+    ) -> tuple[Float[Array, "*batch d"], Float[Array, "*batch"]]:
+        """Compare other weights with the posterior mean.
+
+        Args:
+            stats: Contexts.
+            weights: Weights of each context, shape (..., d).
+
+        Returns:
+            The posterior mean w_B, shape (..., d), and the excess risk `Δᵀ V⁻¹ Δ / d` of the weights, shape (...),
+            with Δ = w − w_B and V the posterior covariance of w. The expected squared error of the weights, in
+            posterior standard deviations, is 1 + excess times that of w_B.
+        """
+        return over_contexts(type(self)._compare, self, stats, weights)
+
+    def _compare(
+        self, stats: GramStatistics, weights: Float[Array, " d"]
+    ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
+        spectrum = Spectrum.of(stats)
+        noise_var, probability = self._posterior(stats, spectrum)
+        best = _posterior_mean(spectrum, noise_var, probability)
+        # At one noise variance v, in units of the prior variance τ² of a weight, V = τ² v (Σ + v)⁻¹.
+        mean_var = probability @ noise_var
+        difference = weights - best
+        distance = difference @ stats.xx @ difference / mean_var + difference @ difference
+        return best, distance / (self._weight_var(stats, spectrum, mean_var) * stats.dim)
+
+    def _posterior(
+        self, stats: GramStatistics, spectrum: Spectrum
+    ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+        """Nodes in the noise variance and their posterior probabilities."""
+        lowest = self._lowest(stats)
+        if isinstance(self.noise, AbstractDiscrete):
+            std, prior = self.noise.atoms()
+            noise_var = jnp.maximum(std.astype(lowest.dtype) ** 2, lowest)
+            return noise_var, jax.nn.softmax(
+                self._log_likelihood(stats, spectrum, noise_var) + jnp.log(prior.astype(lowest.dtype))
+            )
+        if isinstance(self.noise, Uniform):
+            low = jnp.log(jnp.maximum(self.noise.low, jnp.sqrt(lowest)))
+            high = jnp.log(jnp.maximum(self.noise.high, jnp.sqrt(lowest)))
+
+            def log_posterior(log_std: Float[Array, " k"]) -> Float[Array, " k"]:
+                # dσ = σ d log σ
+                return self._log_likelihood(stats, spectrum, jnp.exp(2 * log_std)) + log_std
+
+            log_std, probability = adaptive_quadrature(log_posterior, low, high)
+            return jnp.exp(2 * log_std), probability
+        raise TypeError(f"The Bayes predictor has no rule for the noise prior {self.noise}.")
+
+
+class Bayes(AbstractBayes):
     """The posterior mean of w when σ is unknown: `w_B = ∫ p(σ | data) w_σ dσ`.
 
     Priors with atoms are summed exactly. For a uniform prior the nodes follow the posterior: a coarse
@@ -33,13 +113,6 @@ class Bayes(AbstractContextwise):
     def __init__(self, noise: str | AbstractNoise):
         self.noise = parse_noise(noise)
 
-    def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
-        """The posterior mean of w for one context."""
-        spectrum = Spectrum.of(stats)
-        noise_var, weights = self._posterior(stats, spectrum)
-        shrinkage = jnp.sum(weights / (spectrum.values[:, None] + noise_var), axis=-1)
-        return spectrum.back(spectrum.labels * shrinkage)
-
     def posterior_mean_std(self, stats: GramStatistics) -> Float[Array, "*batch"]:
         """The posterior mean of σ for every context."""
         return over_contexts(type(self)._mean_std, self, stats)
@@ -48,27 +121,66 @@ class Bayes(AbstractContextwise):
         noise_var, weights = self._posterior(stats, Spectrum.of(stats))
         return weights @ jnp.sqrt(noise_var)
 
-    def _posterior(
-        self, stats: GramStatistics, spectrum: Spectrum
-    ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
-        """Nodes in σ² and their posterior probabilities."""
-        lowest = noise_floor(stats)
-        if isinstance(self.noise, AbstractDiscrete):
-            std, prior = self.noise.atoms()
-            noise_var = jnp.maximum(std.astype(lowest.dtype) ** 2, lowest)
-            return noise_var, jax.nn.softmax(
-                log_likelihood(stats, spectrum, noise_var) + jnp.log(prior.astype(lowest.dtype))
-            )
-        if isinstance(self.noise, Uniform):
-            low = jnp.log(jnp.maximum(self.noise.low, jnp.sqrt(lowest)))
-            high = jnp.log(jnp.maximum(self.noise.high, jnp.sqrt(lowest)))
+    def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
+        return noise_floor(stats)
 
-            def log_posterior(log_std: Float[Array, " k"]) -> Float[Array, " k"]:
-                return log_likelihood(stats, spectrum, jnp.exp(2 * log_std)) + log_std  # dσ = σ d log σ
+    def _log_likelihood(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
+    ) -> Float[Array, " k"]:
+        return log_likelihood(stats, spectrum, noise_var)
 
-            log_std, weights = adaptive_quadrature(log_posterior, low, high)
-            return jnp.exp(2 * log_std), weights
-        raise TypeError(f"The Bayes predictor has no rule for the noise prior {self.noise}.")
+    def _weight_var(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        return jnp.ones_like(noise_var)
+
+
+class UnitBlindBayes(AbstractBayes):
+    """The posterior mean of w when labels come in an unknown unit τ, with the prior p(τ) ∝ 1/τ.
+
+    Weights are w ~ N(0, τ² I) and labels have noise of standard deviation rτ, with a prior on r = σ/τ. Then
+    `w = ∫ p(r | data) (Σ + r²)⁻¹ α dr` with
+
+        p(r | data) ∝ p(r) |Σ + r²|^(−1/2) r^(−(n−d)) Q(r)^(−n/2),   Q(r) = (λ − αᵀ(Σ + r²)⁻¹α) / r².
+
+    Args:
+        noise: The prior of r, as text or as a value.
+
+    >>> stats = GramStatistics.from_data([[1.0], [1.0]], [1.0, 1.2])
+    >>> in_metres = UnitBlindBayes("uniform(0,2)").weights(stats)
+    >>> stats = GramStatistics.from_data([[1.0], [1.0]], [100.0, 120.0])
+    >>> in_centimetres = UnitBlindBayes("uniform(0,2)").weights(stats)
+    >>> bool(jnp.allclose(in_centimetres, 100 * in_metres, rtol=1e-12))
+    True
+    """
+
+    noise: AbstractNoise
+
+    def __init__(self, noise: str | AbstractNoise):
+        self.noise = parse_noise(noise)
+
+    def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
+        # Labels have mean square τ² (tr Σ / n + r²), of which rounding alone leaves a share of eps.
+        info = jnp.finfo(stats.gram.dtype)
+        return jnp.maximum(info.eps * jnp.trace(stats.xx) / stats.count.astype(stats.yy.dtype), info.tiny)
+
+    def _log_likelihood(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
+    ) -> Float[Array, " k"]:
+        total, energy, freedom, unexplained = _label_terms(stats, spectrum, noise_var)
+        log_determinant = jnp.sum(jnp.log(total), axis=-1) + freedom * jnp.log(noise_var)
+        quadratic = jnp.sum(energy / total, axis=-1) + unexplained / noise_var
+        # τ integrated out: ∫ τ^(−n−1) exp(−Q / 2τ²) dτ ∝ Q^(−n/2). Labels that are all zero have Q = 0.
+        quadratic = jnp.where(quadratic > 0, quadratic, 1)
+        return -0.5 * (log_determinant + stats.count.astype(noise_var.dtype) * jnp.log(quadratic))
+
+    def _weight_var(
+        self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        # The most likely τ² at this r² is Q(r)/n.
+        total, energy, _, unexplained = _label_terms(stats, spectrum, noise_var[None])
+        quadratic = jnp.sum(energy / total) + unexplained / noise_var
+        return quadratic / stats.count.astype(noise_var.dtype)
 
 
 def noise_floor(stats: GramStatistics) -> Float[Array, ""]:
@@ -78,17 +190,36 @@ def noise_floor(stats: GramStatistics) -> Float[Array, ""]:
 
 
 def log_likelihood(stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]) -> Float[Array, " k"]:
-    """`log p(y | X, σ²)` up to a constant, with w integrated out: `y ~ N(0, X Xᵀ + σ²)`.
+    """`log p(y | X, σ²)` up to a constant, with w integrated out: `y ~ N(0, X Xᵀ + σ²)`."""
+    total, energy, freedom, unexplained = _label_terms(stats, spectrum, noise_var)
+    seen_part = jnp.sum(jnp.log(total) + energy / total, axis=-1)  # one sum, so that XLA makes one loop of it
+    return -0.5 * (seen_part + freedom * jnp.log(noise_var) + unexplained / noise_var)
+
+
+def _label_terms(
+    stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
+) -> tuple[Float[Array, "k d"], Float[Array, " d"], Float[Array, ""], Float[Array, ""]]:
+    """Terms of `log |K|` and `yᵀ K⁻¹ y` for the covariance `K = X Xᵀ + σ²` of the labels.
 
     Of the n eigenvalues of `X Xᵀ` those of Σ that are not zero count, and the rest are zero.
+
+    Returns:
+        Eigenvalues `s + σ²` (1 where s = 0), the squares of the labels along them, the number of other
+        eigenvalues σ², and the sum of squares of the labels along those.
     """
     seen = spectrum.values > 0
     total = jnp.where(seen, spectrum.values + noise_var[:, None], 1)
     energy = jnp.where(seen, spectrum.labels**2 / jnp.where(seen, spectrum.values, 1), 0)
-    seen_part = jnp.sum(jnp.log(total) + energy / total, axis=-1)  # one sum, so that XLA makes one loop of it
     freedom = (stats.count - jnp.sum(seen)).astype(noise_var.dtype)
-    unexplained = jnp.where(freedom > 0, spectrum.residual(stats.yy), 0)
-    return -0.5 * (seen_part + freedom * jnp.log(noise_var) + unexplained / noise_var)
+    return total, energy, freedom, jnp.where(freedom > 0, spectrum.residual(stats.yy), 0)
+
+
+def _posterior_mean(
+    spectrum: Spectrum, noise_var: Float[Array, " k"], probability: Float[Array, " k"]
+) -> Float[Array, " d"]:
+    """Return `Σ_k p_k (Σ + v_k)⁻¹ α`."""
+    shrinkage = jnp.sum(probability / (spectrum.values[:, None] + noise_var), axis=-1)
+    return spectrum.back(spectrum.labels * shrinkage)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
