@@ -1,6 +1,6 @@
 """The three families of the paper, one parametrisation per file: GD++ ⊂ DIAG ⊂ FULL."""
 
-from lintra.models.adapted import InOwnUnits, Rescaled
+from lintra.models.adapted import InOwnUnits, Rescaled, Shrunk
 from lintra.models.base import AbstractModel, ImplicitModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
@@ -19,4 +19,5 @@ __all__ = [
     "ImplicitModel",
     "InOwnUnits",
     "Rescaled",
+    "Shrunk",
 ]

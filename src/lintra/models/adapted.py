@@ -1,5 +1,6 @@
-"""Models used elsewhere than where they were trained: at another context length, on labels of unknown unit."""
+"""Models used elsewhere than where they were trained: at another n, on other units, on correlated inputs."""
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lintra.models.base import AbstractModel
@@ -53,3 +54,36 @@ class InOwnUnits(AbstractLayered):
         """The same after every layer."""
         unit = stats.label_rms
         return self.predictor.layer_weights(stats.in_unit(unit)) * unit[..., None, None]
+
+
+class Shrunk(AbstractLayered):
+    """A predictor that is shown inputs with no larger eigenvalue than training had.
+
+    Independent inputs have Σ/n with eigenvalues up to about `(1 + √(d/n))²`. Where the largest eigenvalue is above
+    that, all inputs are multiplied by one factor below 1, and the weights are brought back.
+
+    Args:
+        predictor: The predictor.
+    """
+
+    predictor: AbstractLayered
+
+    def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
+        """The weights on the shrunk inputs, brought back."""
+        shrunk, factor = self._shrink(stats)
+        return self.predictor.weights(shrunk) * factor[..., None]
+
+    def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
+        """The same after every layer."""
+        shrunk, factor = self._shrink(stats)
+        return self.predictor.layer_weights(shrunk) * factor[..., None, None]
+
+    def _shrink(self, stats: GramStatistics) -> tuple[GramStatistics, Float[Array, "*batch"]]:
+        count = stats.count.astype(stats.gram.dtype)
+        largest = jnp.linalg.eigvalsh(stats.xx)[..., -1] / count
+        edge = (1 + jnp.sqrt(stats.dim / count)) ** 2
+        factor = jnp.sqrt(edge / jnp.maximum(largest, edge))
+        scale = jnp.broadcast_to(factor[..., None], (*factor.shape, stats.dim))
+        scale = jnp.concatenate([scale, jnp.ones_like(factor)[..., None]], axis=-1)
+        gram = stats.gram * scale[..., :, None] * scale[..., None, :]
+        return GramStatistics(gram=gram, count=stats.count), factor
