@@ -5,6 +5,7 @@ import decimal
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -180,14 +181,14 @@ def test_weights_do_not_replace_the_examples(tmp_path):
     path = csv(tmp_path, "task,x,y\na,1,2\n")
     (tmp_path / "link.csv").symlink_to(path)
     for out in (path, tmp_path / "link.csv", tmp_path / ".." / tmp_path.name / "examples.csv"):
-        with pytest.raises(ValueError, match="`--out` must be another file than the contexts"):
+        with pytest.raises(ValueError, match="`out` must be another file than the contexts"):
             check_out(out, path)
     check_out(tmp_path / "weights.csv", path)
 
 
 def test_missing_pyarrow_is_found_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match="Parquet files need pyarrow"):
+    with pytest.raises(ImportError, match="Parquet files need pyarrow"):
         check_out(tmp_path / "weights.parquet", tmp_path / "examples.csv")
 
 
@@ -285,7 +286,7 @@ def test_cells_of_text_that_are_no_numbers_are_named(tmp_path, column, cell):
     shown = repr(cell) if cell.strip() else "an empty cell"
     assert refusal(csv(tmp_path, f'task,x,y\n"b\nc",1,2\n\na,{last}\n')) == (
         f"Column '{column}' of FILE must hold finite numbers, got {shown} on line 5, task 'a'; "
-        "mend that example or leave it out."
+        "correct that example or leave it out."
     )
 
 
@@ -293,7 +294,7 @@ def test_cells_of_text_that_are_no_numbers_are_named(tmp_path, column, cell):
 def test_numbers_of_parquet_that_are_not_finite_are_named(tmp_path, cell, shown):
     assert refusal(parquet(tmp_path, x=pa.array([1.0, cell, cell], from_pandas=False))) == (
         f"Column 'x' of FILE must hold finite numbers, got {shown} in row 1 (counted from 0), task 'a'; "
-        "mend that example or leave it out."
+        "correct that example or leave it out."
     )
 
 
@@ -310,14 +311,54 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
         np.savez(path, x=x, y=y)
     else:
         table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
-    CliRunner().invoke(app, ["solve", str(path), "--out", str(out), "--task", "group"], catch_exceptions=False)
-    if ending == "npz":
-        found = np.load(out)["weights"]
-    else:
-        table = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
-        assert list(table["group"]) == ["d", "b", "a", "c"]
-        found = table[["x1", "task", "x3"]].to_numpy()
-    np.testing.assert_allclose(found, solve(x, y), rtol=1e-9)
+    command = ["solve", str(path), "--out", str(out), "--task", "group"]
+    for options, settings in (
+        ([], {"standardise": True, "fit_intercept": True}),
+        (["--no-standardise", "--no-fit-intercept"], {}),
+    ):
+        CliRunner().invoke(app, command + options, catch_exceptions=False)
+        if ending == "npz":
+            found = np.load(out)["weights"]
+        else:
+            table = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+            assert list(table["group"]) == ["d", "b", "a", "c"]
+            found = table[["x1", "task", "x3", "intercept"][: len(table.columns) - 1]].to_numpy()
+        np.testing.assert_allclose(found, solve(x, y, **settings), rtol=1e-9)
+
+
+def test_the_command_standardises_and_centres_and_says_why_the_bayes_predictor_answered(tmp_path, monkeypatch):
+    monkeypatch.setattr("lintra.cli.solve.keep_compiled_programs", lambda: None)
+    rng, (count, n) = np.random.default_rng(0), (60, 30)
+    x, w = 100 + [1e-2, 20.0, 500.0] * rng.normal(size=(count, n, 3)), rng.normal(size=(count, 3))
+    y = np.einsum("bnd,bd->bn", (x - 100) / [1e-2, 20.0, 500.0], w) + 3 + rng.normal(size=(count, n))
+    np.savez(tmp_path / "tasks.npz", x=x, y=y)
+    command = ["solve", str(tmp_path / "tasks.npz"), "--out", str(tmp_path / "weights.npz")]
+    assert "not reliable" not in CliRunner().invoke(app, command, catch_exceptions=False).output
+    weights = np.load(tmp_path / "weights.npz")["weights"]
+    fitted = np.einsum("bnd,bd->bn", x, weights[:, :3]) + weights[:, 3:]
+    assert np.mean((y - fitted) ** 2) < 1.1
+    x = rng.normal(size=(count, n, 1)) + 0.2 * rng.normal(size=x.shape)
+    np.savez(tmp_path / "tasks.npz", x=x, y=np.einsum("bnd,bd->bn", x, w) + 1e-3 * rng.normal(size=y.shape))
+    told = CliRunner().invoke(app, command, catch_exceptions=False).output
+    assert f"On {count} of {count} contexts (the first is number 0) the model is not reliable" in told
+    assert "Cause: inputs are strongly correlated (60); remedy: drop inputs" in told
+
+
+def test_a_column_of_intercepts_needs_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr("lintra.cli.solve.keep_compiled_programs", lambda: None)
+    path = csv(tmp_path, "task,intercept,y\na,1,2\na,3,4\n")
+    refused = CliRunner().invoke(app, ["solve", str(path), "--out", str(tmp_path / "w.csv")])
+    assert "adds a column 'intercept' to the weights, but there is a column of that name" in str(refused.exception)
+    assert not (tmp_path / "w.csv").exists()
+
+
+def test_an_array_that_declares_more_than_its_file_has_is_refused_before_memory_is_requested(tmp_path):
+    path = tmp_path / "examples.npz"
+    np.savez(path, y=Y)
+    with zipfile.ZipFile(path, "a") as archive, archive.open("x.npy", "w") as member:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6, 10)}
+        np.lib.format.write_array_header_1_0(member, header)
+    assert "array 'x.npy' declares 80000000000000 bytes and has 128." in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -326,8 +367,8 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
         ("task,x1,y\n1,2,3\n1,x,3\n", "w.csv", "Column 'x1' of"),
         ("group,x1,y\n1,2,3\n", "w.csv", "has no column 'task'; it has group, x1, y."),
         ("task,y\n1,2\n", "w.csv", "must have at least one column besides 'task' and 'y'."),
-        ("task,x1,y\n1,2,3\n", "w.txt", "`--out ending` must be one of"),
-        ("task,x1,y\n1,2,3\n", "examples.csv", "`--out` must be another file than the contexts"),
+        ("task,x1,y\n1,2,3\n", "w.txt", "must end in one of .npz, .csv, .parquet, got"),
+        ("task,x1,y\n1,2,3\n", "examples.csv", "must be another file than the contexts"),
     ],
 )
 def test_the_command_refuses_files_in_a_sentence(tmp_path, complaint, content, out, sentence):
@@ -342,4 +383,4 @@ def test_the_command_reads_the_same_in_every_locale(tmp_path):
     run = subprocess.run(command, capture_output=True, text=True, env=os.environ | ascii_only)
     assert run.returncode == 0, run.stderr
     header, row = (tmp_path / "w.csv").read_text(encoding="utf-8").splitlines()
-    assert (header, row.split(",")[0]) == ("task,größe", "José")
+    assert (header, row.split(",")[0]) == ("task,größe,intercept", "José")

@@ -9,16 +9,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge, RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lintra import GramStatistics, specialists, zoo
 from lintra.estimator import LinearTransformerRegressor
 from lintra.models import FAMILIES
-from lintra.solver import UnsoundWarning
+from lintra.soundness import UnsoundWarning
 
 RNG = np.random.default_rng(0)
 
@@ -29,7 +29,7 @@ def data(n=30, d=4, noise=0.3, seed=0):
     return x, x @ w + noise * rng.normal(size=n), w
 
 
-@pytest.mark.filterwarnings("ignore::lintra.solver.UnsoundWarning")
+@pytest.mark.filterwarnings("ignore::lintra.soundness.UnsoundWarning")
 @parametrize_with_checks(
     [LinearTransformerRegressor(), LinearTransformerRegressor(whiten=True, fit_intercept=False)]
 )
@@ -113,6 +113,7 @@ def test_noise_follows_the_noise_of_the_data():
     assert 0.3 < found[1] / 1.0 < 3
 
 
+@pytest.mark.filterwarnings("ignore::lintra.soundness.UnsoundWarning")
 def test_noise_is_the_same_whether_inputs_are_correlated_or_not():
     rng = np.random.default_rng(0)
     for true in (1.0, 3.0):
@@ -149,6 +150,62 @@ def test_a_model_that_explodes_is_answered_by_the_bayes_predictor():
     assert fitted.fallback_
     assert fitted.score(x, y) > 0.9
     np.testing.assert_allclose(fitted.coef_path_, np.broadcast_to(fitted.coef_, (6, 3)))
+
+
+def ridge():
+    return make_pipeline(StandardScaler(), RidgeCV(np.logspace(-6, 6, 40)))
+
+
+def test_a_curve_of_correlated_features_is_fitted_as_well_as_by_ridge():
+    rng, t = np.random.default_rng(0), np.arange(40.0)
+    X = np.column_stack([t, t**2, np.sin(t / 3)])
+    truth = X @ [1.0, 0.02, 3.0] + 5
+    ours, theirs, noise = [], [], []
+    for _ in range(20):
+        y = truth + 0.3 * rng.normal(size=40)
+        with pytest.warns(UnsoundWarning, match=r"inputs are strongly correlated \(1\); remedy: drop inputs"):
+            fitted = LinearTransformerRegressor().fit(X, y)
+        ours.append(np.mean((fitted.predict(X) - truth) ** 2))
+        theirs.append(np.mean((ridge().fit(X, y).predict(X) - truth) ** 2))
+        noise.append(fitted.noise_)
+        assert fitted.score(X, y) > 0.99
+        assert fitted.fallback_
+    assert np.mean(ours) < 1.3 * np.mean(theirs)
+    assert np.median(noise) < 3 * 0.3
+
+
+@pytest.mark.parametrize("model", ["auto", "diag-7-uniform(0,5)", "full-7-uniform(0,5)"])
+def test_strongly_correlated_inputs_are_fitted_as_well_as_by_ridge(model):
+    rng, ours, theirs = np.random.default_rng(0), [], []
+    for _ in range(30):
+        x, queries = (rng.normal(size=(m, 1)) * 0.9**0.5 + rng.normal(size=(m, 10)) * 0.1**0.5 for m in (40, 200))
+        w = rng.normal(size=10)
+        y, truth = x @ w + 0.1 * rng.normal(size=40), queries @ w
+        with pytest.warns(UnsoundWarning, match="inputs are strongly correlated"):
+            fitted = LinearTransformerRegressor(model).fit(x, y)
+        ours.append(np.mean((fitted.predict(queries) - truth) ** 2) / truth.var())
+        theirs.append(np.mean((ridge().fit(x, y).predict(queries) - truth) ** 2) / truth.var())
+    assert np.mean(ours) < 1.3 * np.mean(theirs)
+
+
+def test_independent_inputs_are_not_warned_about():
+    rng, warned = np.random.default_rng(0), 0
+    for _ in range(300):
+        x, w = rng.normal(size=(24, 6)), rng.normal(size=6)
+        y = x @ w + rng.uniform(0, 4) * rng.normal(size=24)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            LinearTransformerRegressor().fit(x, y)
+        warned += bool(found)
+    assert warned <= 3
+
+
+@pytest.mark.parametrize("name", ["X", "y"])
+def test_values_whose_sums_overflow_are_refused(name):
+    x, y, _ = data()
+    x, y = (1e308 * np.sign(x), y) if name == "X" else (x, 1e308 * np.sign(y))
+    with pytest.raises(ValueError, match=rf"`{name}` must have values of at most 1e\+304 in size, got 1e\+308"):
+        LinearTransformerRegressor().fit(x, y)
 
 
 def test_far_from_what_was_trained_it_says_so():

@@ -1,6 +1,7 @@
 """Files of many small regressions: arrays in .npz, or tables of examples in .csv and .parquet."""
 
 import io
+import math
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from lintra import checks, tabular
+from lintra import tabular
 from lintra.storage import write_aside
 from lintra.tabular import AbstractTable
 
 KINDS = (".npz", ".csv", ".parquet")
+INTERCEPT = "intercept"
+"""Name of the column of intercepts."""
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 
 
@@ -37,15 +40,27 @@ class Contexts:
 
 
 def check_kind(name: str, path: Path) -> str:
-    """The kind of a file by its ending, or a refusal."""
-    return checks.one_of(f"{name} ending", path.suffix.lower(), KINDS)
+    """Return the kind of a file by its ending.
+
+    Raises:
+        ValueError: If it is none of `KINDS`.
+    """
+    kind = path.suffix.lower()
+    if kind not in KINDS:
+        raise ValueError(f"`{name}` must end in one of {', '.join(KINDS)}, got '{path}'.")
+    return kind
 
 
 def check_out(out: Path, path: Path) -> None:
-    """Refuse a file for weights that cannot be written, or that is the file of the contexts."""
-    kind = check_kind("--out", out)
+    """Check that weights can be written to `out`, and that it is not the file of the contexts.
+
+    Raises:
+        ValueError: If it has another ending, or is the file of the contexts.
+        ImportError: If it needs a package that is not installed.
+    """
+    kind = check_kind("out", out)
     if out.exists() and out.samefile(path):
-        raise ValueError(f"`--out` must be another file than the contexts, got '{out}' for both.")
+        raise ValueError(f"`out` must be another file than the contexts, got '{out}' for both.")
     if kind == ".parquet":
         tabular.arrow()
 
@@ -73,11 +88,31 @@ def read(path: Path, *, task: str, label: str) -> Contexts:
     return Contexts(np.split(x[order], cuts), np.split(y[order], cuts), names, inputs, task)
 
 
+def check_intercept(contexts: Contexts) -> None:
+    """Check that a table of weights has room for a column of intercepts.
+
+    Raises:
+        ValueError: If an input or the column that tells contexts apart has that name.
+    """
+    if INTERCEPT in (*contexts.inputs, contexts.task):
+        raise ValueError(
+            f"`fit_intercept` adds a column {INTERCEPT!r} to the weights, but there is a column of that name; "
+            "rename it, or turn `fit_intercept` off."
+        )
+
+
 def write(path: Path, contexts: Contexts, weights: np.ndarray) -> None:
-    """Write weights, a row for every context, aside and renamed."""
+    """Write weights, a row for every context, aside and renamed.
+
+    Args:
+        path: The file.
+        contexts: The contexts, for their names.
+        weights: Weights, shape (contexts, d), or (contexts, d+1) with the intercept in the last column.
+    """
     content, kind, names = io.BytesIO(), check_kind("path", path), contexts.names
     plain = names if names.dtype.kind in "biuf" else names.astype(str)
-    columns = {name: weights[:, i] for i, name in enumerate(contexts.inputs)}
+    inputs = [*contexts.inputs, INTERCEPT][: weights.shape[1]]
+    columns = {name: weights[:, i] for i, name in enumerate(inputs)}
     if kind == ".npz":
         np.savez(content, task=plain, weights=weights)
     elif kind == ".parquet":
@@ -119,7 +154,7 @@ def _numbers(table: AbstractTable, name: str, tasks: np.ndarray, places: np.ndar
         row = int(bad[0])
         raise ValueError(
             f"Column {name!r} of '{table.path}' must hold finite numbers, got {table.found(name, row)}, "
-            f"task '{tasks[places[row]]}'; mend that example or leave it out."
+            f"task '{tasks[places[row]]}'; correct that example or leave it out."
         )
     return values
 
@@ -146,6 +181,20 @@ def _load(path: Path) -> dict[str, np.ndarray]:
         file.seek(0)
         try:
             arrays = np.load(file, allow_pickle=False)
+            _check_sizes(arrays.zip)
             return {name: np.asarray(arrays[name]) for name in ("x", "y") if name in arrays}
         except _BROKEN as error:
             raise ValueError(f"'{path}' is not a whole .npz file of numbers: {error}") from None
+
+
+def _check_sizes(archive: zipfile.ZipFile) -> None:
+    """Check that no array declares more bytes than the file has, before memory is requested."""
+    for info in archive.infolist():
+        with archive.open(info) as member:
+            if np.lib.format.read_magic(member) == (1, 0):
+                shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+            else:
+                shape, _, dtype = np.lib.format.read_array_header_2_0(member)
+        declared = math.prod(shape) * dtype.itemsize
+        if declared > info.file_size:
+            raise ValueError(f"array '{info.filename}' declares {declared} bytes and has {info.file_size}.")

@@ -14,6 +14,7 @@ from lintra import native
 from lintra.statistics import GramStatistics
 
 _CHUNK = 2**24  # bytes that are read at once, about: small enough that memory is used again
+_ROUNDING = 500  # units of rounding, relative to the largest value, below which a centred input is constant
 
 
 Part = slice | np.ndarray
@@ -157,16 +158,94 @@ def statistics(data: Data) -> GramStatistics:
     return GramStatistics(jnp.einsum("bni,bnj->bij", tokens, tokens), data.count)
 
 
-def labels_of_size_one(data: Data) -> tuple[Data, Float[Array, " b"]]:
-    """The same with labels divided by the largest of their context, so that no square is lost; and these.
+class Units(eqx.Module):
+    """The units into which contexts were brought.
 
-    Statistics stay as they are.
+    Attributes:
+        mean: Of every input, shape (b, d).
+        scale: What every input was divided by, shape (b, d); infinite for a constant input, whose weight is zero.
+        label_mean: Mean of the labels, shape (b,).
+        label_scale: What labels were divided by, shape (b,).
+    """
+
+    mean: Float[Array, "b d"]
+    scale: Float[Array, "b d"]
+    label_mean: Float[Array, " b"]
+    label_scale: Float[Array, " b"]
+
+    def back(self, weights: Float[Array, "b d"], *, intercept: bool) -> Float[Array, "b weights"]:
+        """Return weights for the data as it came, with the intercept as last column if `intercept` is set."""
+        weights = weights / self.scale * self.label_scale[:, None]
+        if not intercept:
+            return weights
+        constant = self.label_mean - jnp.sum(weights * self.mean, axis=-1)
+        return jnp.concatenate([weights, constant[:, None]], axis=-1)
+
+
+def to_units(data: Data, *, standardise: bool, centre: bool, scale_labels: bool) -> tuple[Data, Units]:
+    """Bring contexts into the units of training.
+
+    Args:
+        data: Contexts. Of statistics, only inputs are scaled.
+        standardise: Whether to divide inputs by their standard deviations.
+        centre: Whether to centre inputs and labels.
+        scale_labels: Whether to divide labels by the largest of their context, so that no square is lost.
+
+    Returns:
+        The contexts, and their units.
     """
     if isinstance(data, GramStatistics):
-        return data, jnp.ones(len(data.count), data.gram.dtype)
-    largest = jnp.max(jnp.abs(data.y), axis=1)
-    unit = jnp.where(largest == 0, 1, largest)
-    return Examples(data.x, data.y / unit[:, None], data.count), unit
+        return _statistics_to_units(data, standardise)
+    x, x_mean, x_scale = _centred_columns(data.x, data.count, centre, standardise)
+    y, y_mean, y_scale = _centred_columns(data.y[..., None], data.count, centre, scale_labels)
+    if standardise:
+        root = jnp.sqrt(jnp.sum(x**2, axis=1) / data.count[:, None].astype(x.dtype))
+        x = x / jnp.where(root > 0, root, 1)[:, None]
+        x_scale = jnp.where(root > 0, root * x_scale, jnp.inf)
+    units = Units(x_mean, x_scale, y_mean[:, 0], y_scale[:, 0])
+    return Examples(x, y[..., 0], data.count), units
+
+
+def _centred_columns(
+    values: Float[Array, "b n c"], count: Int[Array, " b"], centre: bool, scale: bool
+) -> tuple[Float[Array, "b n c"], Float[Array, "b c"], Float[Array, "b c"]]:
+    """Return columns centred and divided by their largest value, their means and these values.
+
+    Rows from `count` on are padding and stay zero. A column that is constant to rounding becomes zero.
+    """
+    ones = jnp.ones_like(values[:, 0])
+    mean, size = 0 * ones, ones
+    if centre or scale:
+        size = _largest(values)
+        values = values / size[:, None]
+    if centre:
+        mean = jnp.sum(values, axis=1) / count[:, None].astype(values.dtype)
+        real = jnp.arange(values.shape[1])[None, :, None] < count[:, None, None]
+        values = jnp.where(real, values - mean[:, None], 0)
+        constant = jnp.max(jnp.abs(values), axis=1) < _ROUNDING * jnp.finfo(values.dtype).eps
+        values = jnp.where(constant[:, None], 0, values)
+        spread = _largest(values)
+        values, mean, size = values / spread[:, None], mean * size, size * spread
+    if centre and not scale:
+        values, size = values * size[:, None], ones
+    return values, mean, size
+
+
+def _largest(values: Float[Array, "b n c"]) -> Float[Array, "b c"]:
+    """Return the largest absolute value of every column, and 1 where all are zero."""
+    largest = jnp.max(jnp.abs(values), axis=1)
+    return jnp.where(largest == 0, 1, largest)
+
+
+def _statistics_to_units(stats: GramStatistics, standardise: bool) -> tuple[GramStatistics, Units]:
+    dtype, zeros = stats.gram.dtype, jnp.zeros((len(stats.count), stats.dim), stats.gram.dtype)
+    scale = zeros + 1
+    if standardise:
+        square = jnp.diagonal(stats.xx, axis1=1, axis2=2) / stats.count[:, None].astype(dtype)
+        scale = jnp.where(square > 0, jnp.sqrt(square), jnp.inf)
+        factor = jnp.concatenate([1 / scale, jnp.ones_like(scale[:, :1])], axis=-1)
+        stats = GramStatistics(stats.gram * factor[:, :, None] * factor[:, None, :], stats.count)
+    return stats, Units(zeros, scale, zeros[:, 0], zeros[:, 0] + 1)
 
 
 def _is_ragged(x: Any) -> bool:

@@ -9,9 +9,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import (
     _check_sample_weight,  # pyright: ignore[reportPrivateImportUsage]
@@ -22,9 +21,13 @@ from sklearn.utils.validation import (
 from lintra import specialists
 from lintra.anatomy import believed_noise
 from lintra.frames import Frame
-from lintra.models import AbstractModel
-from lintra.solver import Solver, UnsoundWarning, is_auto, solver
+from lintra.models import AbstractModel, InOwnUnits, Rescaled, Shrunk
+from lintra.noise import parse_noise
+from lintra.solver import Solver, given_model, is_auto
+from lintra.soundness import Causes, UnsoundWarning, sentence
 from lintra.statistics import GramStatistics
+
+_LARGEST = 1e304  # so that sums of thousands of values, and predictions, stay below the largest float of 1.8e308
 
 
 class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -88,7 +91,15 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
             sample_weight: How often each example counts: a weight of two is the same as the example twice. Their
                 sum is the number of examples, so weights that sum to one are read as a single example.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums values that are too large
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
+        for name, values in (("X", X), ("y", y)):
+            largest = np.abs(values).max()
+            if largest > _LARGEST:
+                raise ValueError(
+                    f"`{name}` must have values of at most {_LARGEST:.0e} in size, got {largest:.3g}; "
+                    "divide it by a constant."
+                )
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         total = weight.sum()
         if not 1e-100 < total < 2**53:
@@ -100,27 +111,24 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
         far = specialists.outside(dim, count, count) if is_auto(self.model) and not self.specialise else ""
         if far:
             warnings.warn(far, UnsoundWarning, stacklevel=2)
-        stats, shrinkage = _shrunk(stats)
-        unit = _unit(chosen, stats)
-        stats = stats.in_unit(unit)
-        weights, sound = (np.asarray(result) for result in chosen.weights(stats))
-        path = np.asarray(chosen.predictor.layer_weights(stats))
-        if not sound.all():
-            safe = np.asarray(chosen.fallback(stats))
-            weights = np.where(sound[:, None], weights, safe)
-            path = np.where(sound[:, None, None], path, safe[:, None])
-            warnings.warn(
-                f"On {(~sound).sum()} of {len(sound)} targets the model gives weights that fit worse than zero; "
-                "the Bayes predictor answered there.",
-                UnsoundWarning,
-                stacklevel=2,
-            )
-        back = np.asarray(unit)[:, None] * shrinkage
-        self.coef_ = frame.back(weights * back)
-        self.coef_path_ = frame.back(np.moveaxis(path, 1, 0) * back)
+        path = chosen.predictor.layer_weights(stats)
+        fits, typical = chosen.judge(stats, path[:, -1])
+        trusted = np.asarray(fits & typical)
+        if not trusted.all():
+            best, sound = (np.asarray(result) for result in chosen.compare(stats, path[:, -1]))
+            trusted = trusted | sound
+            path = np.where(trusted[:, None, None], path, best[:, None])
+        if not trusted.all():
+            places = np.asarray(chosen.diagnose(stats, centred=self.fit_intercept))
+            causes = {int(target): list(Causes)[places[target]] for target in np.flatnonzero(~trusted)}
+            warnings.warn(sentence(causes, len(trusted), "targets"), UnsoundWarning, stacklevel=2)
+        path = np.asarray(path)
+        weights = path[:, -1]
+        self.coef_ = frame.back(weights)
+        self.coef_path_ = frame.back(np.moveaxis(path, 1, 0))
         self.intercept_ = frame.intercept(self.coef_)
-        self.noise_ = _noise(weights, stats) * np.asarray(unit) * frame.label_scale
-        self.fallback_ = ~sound
+        self.noise_ = _noise(weights, stats) * frame.label_scale
+        self.fallback_ = ~trusted
         if y.ndim == 1:
             self.coef_, self.coef_path_ = self.coef_[0], self.coef_path_[:, 0]
             self.intercept_, self.noise_ = float(self.intercept_[0]), float(self.noise_[0])
@@ -136,27 +144,22 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
         return predictions[:, 0] if self.coef_.ndim == 1 else predictions
 
     def _solver(self, dim: int, context: int) -> Solver:
-        if self.specialise:
-            if not is_auto(self.model):
-                raise ValueError(f"`specialise` needs `model='auto'`, got {self.model!r}.")
+        """Return the model as it is used: at this n, on labels of any unit, on inputs that may be correlated."""
+        if is_auto(self.model):
+            noise: str = specialists.prior(dim)
             say = print if self.verbose else None
-            return Solver(specialists.adapted(specialists.specialise(dim, context, say)), specialists.prior(dim))
-        return solver(self.model, dim, context)
-
-
-def _shrunk(stats: GramStatistics) -> tuple[GramStatistics, float]:
-    """The same with inputs shrunk until no eigenvalue is larger than chance makes it, and the factor."""
-    count = float(stats.count[0])
-    largest = float(np.linalg.eigvalsh(np.asarray(stats.xx[0]))[-1]) / count
-    edge = (1 + (stats.dim / count) ** 0.5) ** 2  # of the eigenvalues of independent inputs
-    factor = min(1.0, (edge / largest) ** 0.5) if largest > 0 else 1.0
-    scale = jnp.ones(stats.dim + 1).at[:-1].set(factor)
-    return GramStatistics(stats.gram * scale[:, None] * scale, stats.count), factor
-
-
-def _unit(chosen: Solver, stats: GramStatistics) -> Float[Array, " k"]:
-    """The unit of labels in which they have the variance of training; specialists find their own."""
-    return jnp.ones(len(stats.count)) if chosen.any_unit else chosen.unit(stats)
+            model = (
+                specialists.specialise(dim, context, say)
+                if self.specialise
+                else specialists.load_nearest(dim, context)
+            )
+        elif self.specialise:
+            raise ValueError(f"`specialise` needs `model='auto'`, got {self.model!r}.")
+        else:
+            model, noise = given_model(self.model, dim)
+            # Labels are divided by their root mean square; in training it was √(d + E[σ²]).
+            model = model.relabelled((dim + parse_noise(noise).second_moment) ** -0.5)
+        return Solver(InOwnUnits(Shrunk(Rescaled(model))), noise)
 
 
 def _noise(weights: Float[np.ndarray, "k d"], stats: GramStatistics) -> Float[np.ndarray, " k"]:

@@ -1,8 +1,8 @@
 """Weights of very many small regressions at once: Gram matrices and layers on the native kernel, chunk by chunk.
 
-A deep linear transformer is a polynomial of high degree: on a context unlike those of its training it can explode.
-Its weights are *sound* if they are finite and fit their own context no worse than zero weights do. Where they are
-not, the Bayes predictor of the training's noise prior answers, and a warning says how often.
+A deep linear transformer is a polynomial of high degree. On a context unlike those of its training its weights
+may be wrong, or diverge. There the Bayes predictor of the training's noise prior answers, and a warning says how
+often, why, and what to do (`lintra.soundness`).
 """
 
 import warnings
@@ -16,61 +16,76 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from lintra import contexts, specialists, zoo
-from lintra.baselines import Bayes
+from lintra import contexts, soundness, specialists, zoo
+from lintra.baselines import Bayes, UnitBlindBayes
 from lintra.evaluation import Track
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus, InOwnUnits, Rescaled
 from lintra.noise import AbstractNoise, parse_noise
 from lintra.predictor import AbstractLayered
+from lintra.soundness import Causes, UnsoundWarning
 from lintra.statistics import GramStatistics
 
-_WORSE = 1.001  # times the sum of squared labels: weights that leave more than this are not sound
-_FALLBACKS = 4096  # contexts that the Bayes predictor is given at once
+_COMPARED = 4096  # contexts that are compared with the Bayes predictor at once
 _PRIOR = "uniform(0,5)"  # of a model that does not say what it was trained on
-
-
-class UnsoundWarning(UserWarning):
-    """A model gave weights that make no sense, or may do so, and what was done about it."""
 
 
 class Solver(eqx.Module):
     """A model with all that is needed to use it safely.
 
-    Arguments:
+    Args:
         predictor: The linear transformer, adapted to other context lengths and units where that is wanted.
         noise: The noise prior that it was trained on.
     """
 
     predictor: AbstractLayered
     noise: AbstractNoise
+    mean_noise_var: Float[Array, ""]
 
     def __init__(self, predictor: AbstractLayered, noise: str | AbstractNoise):
         self.predictor, self.noise = predictor, parse_noise(noise)
+        self.mean_noise_var = jnp.asarray(self.noise.second_moment)  # E[σ²], here since it is not traceable
 
-    def weights(self, stats: GramStatistics) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-        """The weights for every context, and whether they are sound."""
-        weights = self.predictor.weights(stats)
-        square = jnp.einsum("bi,bij,bj->b", weights, stats.xx, weights)
-        left = stats.yy - 2 * jnp.sum(weights * stats.xy, axis=-1) + square
-        return weights, jnp.isfinite(weights).all(axis=-1) & (left <= _WORSE * stats.yy)
+    def judge(
+        self, stats: GramStatistics, weights: Float[Array, "b d"]
+    ) -> tuple[Bool[Array, " b"], Bool[Array, " b"]]:
+        """Judge the model's weights at little cost.
 
-    def fallback(self, stats: GramStatistics) -> Float[Array, "b d"]:
-        """The Bayes predictor's weights, or zeros where they are not finite.
-
-        Where labels come in unknown units, they are brought into those that the prior expects.
+        Returns:
+            Whether weights are finite and fit no worse than zero, and whether the context is typical of training.
+            Where both hold the weights are trusted; where only the first holds, `compare` decides.
         """
-        unit = self.unit(stats) if self.any_unit else jnp.ones(len(stats.count))
-        weights = Bayes(self.noise).weights(stats.in_unit(unit)) * unit[..., None]
-        return jnp.where(jnp.isfinite(weights).all(axis=-1, keepdims=True), weights, 0)
+        typical = soundness.is_typical(stats)
+        if not self.any_unit:
+            typical &= soundness.has_typical_labels(stats, self.label_var(stats.dim))
+        return soundness.fits(stats, weights), typical
+
+    def compare(
+        self, stats: GramStatistics, weights: Float[Array, "b d"]
+    ) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
+        """Compare the model's weights with the Bayes predictor's.
+
+        Returns:
+            The Bayes predictor's weights, or zeros where they are not finite, and whether the model's are sound.
+        """
+        bayes = UnitBlindBayes(self.noise) if self.any_unit else Bayes(self.noise)
+        unit = stats.label_rms if self.any_unit else jnp.ones_like(stats.label_rms)
+        best, excess = bayes.compare(stats.in_unit(unit), weights / unit[..., None])
+        best = jnp.where(jnp.isfinite(best).all(axis=-1, keepdims=True), best * unit[..., None], 0)
+        return best, soundness.fits(stats, weights) & (excess <= soundness.MAX_EXCESS_RISK)
+
+    def diagnose(self, stats: GramStatistics, *, centred: bool) -> Int[Array, " b"]:
+        """Return for each of several contexts why the model is not sound, as places in `list(Causes)`."""
+        label_var = None if self.any_unit else self.label_var(stats.dim)
+        return soundness.diagnose(stats, label_var=label_var, centred=centred)
 
     @property
     def any_unit(self) -> bool:
         """Whether labels may come in any unit."""
         return isinstance(self.predictor, InOwnUnits)
 
-    def unit(self, stats: GramStatistics) -> Float[Array, " b"]:
-        """The unit in which the labels of every context have the variance that those of the prior have."""
-        return stats.label_rms / (stats.dim + self.noise.second_moment) ** 0.5
+    def label_var(self, dim: int) -> Float[Array, ""]:
+        """The mean square of the labels in training, `d + E[σ²]`."""
+        return dim + self.mean_noise_var
 
 
 def is_auto(model: object) -> bool:
@@ -81,7 +96,7 @@ def is_auto(model: object) -> bool:
 def solver(model: str | Path | AbstractModel | Solver, dim: int, context: int) -> Solver:
     """What will solve contexts of this many examples: a specialist (`auto`), or a model that is given.
 
-    Arguments:
+    Args:
         model: `auto`, a published name, a model file, a model, or a solver.
         dim: Number of inputs.
         context: Number of examples.
@@ -90,8 +105,19 @@ def solver(model: str | Path | AbstractModel | Solver, dim: int, context: int) -
         return model
     if is_auto(model):
         return Solver(specialists.adapted(specialists.load_nearest(dim, context)), specialists.prior(dim))
+    found, noise = given_model(model, dim)
+    return Solver(Rescaled(found), noise)
+
+
+def given_model(model: object, dim: int) -> tuple[AbstractModel, str]:
+    """Return a model by its name, its file or itself, for so many inputs, and its noise prior.
+
+    Raises:
+        TypeError: If `model` is none of these.
+        ValueError: If it is for another number of inputs.
+    """
     if not isinstance(model, str | Path | AbstractModel):
-        raise ValueError(
+        raise TypeError(
             f"`model` must be `auto`, a published name, a model file or a model, got {type(model).__name__}."
         )
     found, noise = (model, None) if isinstance(model, AbstractModel) else zoo.find(str(model))
@@ -101,7 +127,7 @@ def solver(model: str | Path | AbstractModel | Solver, dim: int, context: int) -
         raise ValueError(
             f"`model` is for {found.dim} inputs, and there are {dim}. DIAG and GD++ serve any number."
         )
-    return Solver(Rescaled(found), noise or _PRIOR)
+    return found, noise or _PRIOR
 
 
 def solve(
@@ -109,20 +135,38 @@ def solve(
     y: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     model: str | Path | AbstractModel | Solver = "auto",
+    standardise: bool = False,
+    fit_intercept: bool = False,
     track: Track | None = None,
-) -> Float[np.ndarray, "b d"]:
-    """The weights of many regressions without intercept, each from its own context.
+) -> Float[np.ndarray, "b weights"]:
+    """Compute the weights of many regressions, each from its own context.
 
-    Inputs are taken to have variance about one and to be little correlated. With a published model or one of
-    your own, weights are taken to have variance about one too, and noise to come from the model's prior; with
-    `auto`, labels may have any unit. Work is done in the precision of the data.
+    Unless `standardise` is set, inputs are taken to have variance about one. With a published model or one of your
+    own, weights are taken to have variance about one too, and noise to come from the model's prior; with `auto`,
+    labels may have any unit. Where a context is unlike those of training and the model's weights are not sound,
+    the Bayes predictor answers. Work is done in the precision of the data.
 
-    Arguments:
+    Args:
         x: Inputs of shape (contexts, n, d), or one array (n, d) for every context, of any lengths; or the
             statistics of contexts.
         y: Labels of shape (contexts, n), or one array (n,) for every context.
-        model: `auto` for the nearest specialist, a published name, a file, or a model.
-        track: Shows progress.
+        model: `auto` (default) for the nearest specialist, a published name, a file, or a model.
+        standardise: Whether to divide the inputs of every context by their standard deviations there, or by their
+            root mean squares if `fit_intercept` is `False`. Default `False`.
+        fit_intercept: Whether to centre the inputs and labels of every context, and return intercepts too.
+            Default `False`.
+        track: Shows progress. Default `None`.
+
+    Returns:
+        Weights of shape (contexts, d), for the inputs as given. With `fit_intercept` they have shape
+        (contexts, d+1), with the intercept in the last column.
+
+    Raises:
+        ValueError: If shapes do not match, a value is not finite, or statistics are to be centred.
+
+    Warns:
+        UnsoundWarning: If the Bayes predictor answered, with causes and remedies; or if n or d is outside of what
+            the specialists were trained for.
 
     >>> rng = np.random.default_rng(0)
     >>> x, w = rng.normal(size=(1000, 20, 10)), rng.normal(size=(1000, 10))
@@ -131,9 +175,13 @@ def solve(
     >>> found.shape, bool(np.mean((found - w) ** 2) < 0.11)
     ((1000, 10), True)
     """
+    if fit_intercept and isinstance(x, GramStatistics):
+        raise ValueError(
+            "`fit_intercept` needs the examples: a Gram matrix does not have the means of its inputs."
+        )
     groups, dim, dtype = contexts.groups(x, y, specialists.nearest if is_auto(model) else lambda dim, count: None)
     count = sum(len(group.places) for group in groups)
-    weights, replaced = np.zeros((count, dim), dtype), []
+    weights, causes = np.zeros((count, dim + fit_intercept), dtype), dict[int, Causes]()
     if groups and is_auto(model):
         counts = np.concatenate([group.counts for group in groups])
         if far := specialists.outside(dim, int(counts.min()), int(counts.max())):
@@ -143,70 +191,84 @@ def solve(
     numbers = range(len(parts))
     for number in numbers if track is None else track(numbers, len(parts)):
         own, group, part = parts[number]
-        weights[group.places[part]], bad = _solve_part(own, group, part)
-        replaced.extend(group.places[part][bad])
-    if replaced:
-        warnings.warn(
-            f"On {len(replaced)} of {count} contexts (the first is number {min(replaced)}) the model gives "
-            "weights that fit worse than zero; the Bayes predictor answered there.",
-            UnsoundWarning,
-            stacklevel=2,
-        )
+        task = _Task(own, standardise, fit_intercept)
+        places = group.places[part]
+        weights[places], found = _solve_part(task, group, part)
+        causes |= {int(places[row]): cause for row, cause in found.items()}
+    if causes:
+        warnings.warn(soundness.sentence(causes, count), UnsoundWarning, stacklevel=2)
     return weights
 
 
+class _Task(eqx.Module):
+    """A solver, and how data is brought into the units of training."""
+
+    solver: Solver
+    standardise: bool = eqx.field(static=True)
+    centre: bool = eqx.field(static=True)
+
+
 def _solve_part(
-    solver: Solver, group: contexts.Group, part: slice
-) -> tuple[Float[np.ndarray, "b d"], Int[np.ndarray, " bad"]]:
-    """The weights of a chunk, and which of them are the fallback's."""
-    weights, sound = _each(partial(_weights, solver), group, part, None)
-    bad = np.flatnonzero(~sound)
-    if not bad.size:
-        return weights, bad
-    weights, rows = np.array(weights), np.arange(len(group.places))[part][bad]
-    for start in range(0, len(bad), _FALLBACKS):
-        some = slice(start, start + _FALLBACKS)
-        safe, finite = _each(partial(_fallback, solver), group, rows[some], float)
+    task: _Task, group: contexts.Group, part: slice
+) -> tuple[Float[np.ndarray, "b weights"], dict[int, Causes]]:
+    """Return the weights of a chunk, and the causes by row where the Bayes predictor answered."""
+    weights, fits, typical = _each(partial(_weights, task), group, part, None)
+    doubtful, causes = np.flatnonzero(~(fits & typical)), dict[int, Causes]()
+    if not doubtful.size:
+        return weights, causes
+    weights, rows = np.array(weights), np.arange(len(group.places))[part][doubtful]
+    for start in range(0, len(doubtful), _COMPARED):
+        some = slice(start, start + _COMPARED)
+        best, sound, finite, cause = _each(partial(_compare, task), group, rows[some], float)
         if not finite.all():
             first = group.places[rows[some]][~finite][0]
             raise ValueError(
                 f"Context {first} has values that are not finite, or so large that their squares are not."
             )
+        replaced = ~(sound & fits[doubtful[some]])
+        own = doubtful[some][replaced]
         with np.errstate(over="ignore"):
-            weights[bad[some]] = np.nan_to_num(safe.astype(weights.dtype))  # what is too large becomes the largest
-    return weights, bad
+            # What is too large for 32 bits becomes the largest.
+            weights[own] = np.nan_to_num(best[replaced].astype(weights.dtype))
+        causes |= {int(row): list(Causes)[place] for row, place in zip(own, cause[replaced], strict=True)}
+    return weights, causes
 
 
 def _each(
-    function: Callable[[contexts.Data], tuple[Array, Array]],
+    function: Callable[[contexts.Data], tuple[Array, ...]],
     group: contexts.Group,
     part: contexts.Part,
     dtype: type | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """What a function says of contexts, which are filled up to a power of two: so programs serve many sizes."""
+) -> tuple[np.ndarray, ...]:
+    """Apply a function to contexts, padded to a power of two so that few sizes are compiled."""
     rows = np.arange(len(group.places))[part]
     more = contexts.power_of_two(len(rows)) - len(rows)
     data = group.read(np.pad(rows, (0, more), mode="edge") if more else part, dtype)
-    weights, mark = function(data)
-    return np.asarray(weights)[: len(rows)], np.asarray(mark)[: len(rows)]
+    return tuple(np.asarray(result)[: len(rows)] for result in function(data))
 
 
 @jax.jit
-def _weights(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    stats, unit, _ = _read(solver, data)
-    weights, sound = solver.weights(stats)
-    weights = weights * unit[:, None]
-    return weights, sound & jnp.isfinite(weights).all(axis=-1)
-
-
-def _fallback(solver: Solver, data: contexts.Data) -> tuple[Float[Array, "b d"], Bool[Array, " b"]]:
-    stats, unit, finite = _read(solver, data)
-    return solver.fallback(stats) * unit[:, None], finite
+def _weights(task: _Task, data: contexts.Data) -> tuple[Array, ...]:
+    """Return the model's weights, whether they fit, and whether contexts are typical of training."""
+    units, stats = _read(task, data)
+    weights = task.solver.predictor.weights(stats)
+    fits, typical = task.solver.judge(stats, weights)
+    weights = units.back(weights, intercept=task.centre)
+    return weights, fits & jnp.isfinite(weights).all(axis=-1), typical
 
 
 @jax.jit
-def _read(solver: Solver, data: contexts.Data) -> tuple[GramStatistics, Float[Array, " b"], Bool[Array, " b"]]:
-    """Statistics of contexts, the unit of their labels, and whether they are finite."""
-    data, unit = contexts.labels_of_size_one(data) if solver.any_unit else (data, jnp.ones(1))
-    stats = contexts.statistics(data)
-    return stats, unit.astype(stats.gram.dtype), jnp.isfinite(stats.gram).all(axis=(1, 2))
+def _compare(task: _Task, data: contexts.Data) -> tuple[Array, ...]:
+    """Return the Bayes predictor's weights, whether the model's are sound, whether data is finite, and causes."""
+    units, stats = _read(task, data)
+    best, sound = task.solver.compare(stats, task.solver.predictor.weights(stats))
+    finite = jnp.isfinite(stats.gram).all(axis=(1, 2))
+    return units.back(best, intercept=task.centre), sound, finite, task.solver.diagnose(stats, centred=task.centre)
+
+
+def _read(task: _Task, data: contexts.Data) -> tuple[contexts.Units, GramStatistics]:
+    """Return the statistics of contexts in the units of training, and these units."""
+    data, units = contexts.to_units(
+        data, standardise=task.standardise, centre=task.centre, scale_labels=task.solver.any_unit
+    )
+    return units, contexts.statistics(data)

@@ -133,11 +133,15 @@ def read_parquet(path: Path) -> AbstractTable:
 
 
 def arrow() -> tuple[Any, Any]:
-    """The modules that read and write Parquet, or a refusal where they are missing."""
+    """Return the modules that read and write Parquet.
+
+    Raises:
+        ImportError: If they are not installed.
+    """
     try:
         return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ModuleNotFoundError:
-        raise ValueError(
+        raise ImportError(
             "Parquet files need pyarrow: pip install 'lintra[parquet]'. Or use .csv or .npz."
         ) from None
 

@@ -1,5 +1,6 @@
 """Commands for other people's regressions: solve very many at once, and train the specialists that do it."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from lintra import context_files, cores, solver, specialists, terminal, zoo
 from lintra.cli.base import app
 from lintra.compiled import keep_compiled_programs
+from lintra.soundness import UnsoundWarning
 from lintra.sweep import Processes, finished
 
 
@@ -22,14 +24,33 @@ def solve(
     ] = "auto",
     task: Annotated[str, typer.Option(help="Column of a table that tells contexts apart.")] = "task",
     label: Annotated[str, typer.Option(help="Column of a table that holds labels; all others are inputs.")] = "y",
+    standardise: Annotated[
+        bool, typer.Option(help="Divide the inputs of every context by their standard deviations.")
+    ] = True,
+    fit_intercept: Annotated[
+        bool, typer.Option(help="Centre inputs and labels, and add a column of intercepts to the weights.")
+    ] = True,
 ) -> None:
     """The weights of very many small regressions, each from its own examples."""
     context_files.check_out(out, path)
     contexts = context_files.read(path, task=task, label=label)
+    if fit_intercept:
+        context_files.check_intercept(contexts)
     keep_compiled_programs()
-    weights = solver.solve(contexts.x, contexts.y, model=model, track=terminal.progress("solving"))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UnsoundWarning)
+        weights = solver.solve(
+            contexts.x,
+            contexts.y,
+            model=model,
+            standardise=standardise,
+            fit_intercept=fit_intercept,
+            track=terminal.progress("solving"),
+        )
     context_files.write(out, contexts, weights)
-    terminal.say(f"{len(weights):,} regressions with {weights.shape[1]} inputs: weights in '{out}'.")
+    for warning in found:
+        terminal.complain(str(warning.message))
+    terminal.say(f"{len(weights):,} regressions with {len(contexts.inputs)} inputs: weights in '{out}'.")
 
 
 @app.command("specialists")
