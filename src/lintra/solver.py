@@ -247,11 +247,22 @@ def _each(
     return tuple(np.asarray(result)[: len(rows)] for result in function(data))
 
 
-@jax.jit
 def _weights(task: _Task, data: contexts.Data) -> tuple[Array, ...]:
     """Return the model's weights, whether they fit, and whether contexts are typical of training."""
+    # Two programs: XLA makes far slower loops of the judgement where it shares a program with the layers.
+    return _judge(task, *_forward(task, data))
+
+
+@jax.jit
+def _forward(task: _Task, data: contexts.Data) -> tuple[contexts.Units, GramStatistics, Float[Array, "b d"]]:
     units, stats = _read(task, data)
-    weights = task.solver.predictor.weights(stats)
+    return units, stats, task.solver.predictor.weights(stats)
+
+
+@jax.jit
+def _judge(
+    task: _Task, units: contexts.Units, stats: GramStatistics, weights: Float[Array, "b d"]
+) -> tuple[Array, ...]:
     fits, typical = task.solver.judge(stats, weights)
     weights = units.back(weights, intercept=task.centre)
     return weights, fits & jnp.isfinite(weights).all(axis=-1), typical

@@ -51,8 +51,9 @@ class Causes(Enum):
 
 def fits(stats: GramStatistics, weights: Float[Array, "b d"]) -> Bool[Array, " b"]:
     """Return whether weights are finite and fit their own context no worse than zero weights do."""
-    square = jnp.einsum("bi,bij,bj->b", weights, stats.xx, weights)
-    residual = stats.yy - 2 * jnp.sum(weights * stats.xy, axis=-1) + square
+    # Σ (y − ⟨w, x⟩)² is vᵀ G v with v = (−w, 1).
+    vector = jnp.concatenate([-weights, jnp.ones_like(weights[:, :1])], axis=1)
+    residual = jnp.sum(jnp.einsum("bij,bj->bi", stats.gram, vector) * vector, axis=1)
     return jnp.isfinite(weights).all(axis=-1) & (residual <= _MAX_RESIDUAL * stats.yy)
 
 
@@ -64,8 +65,9 @@ def is_typical(stats: GramStatistics) -> Bool[Array, " b"]:
     """
     count = stats.count.astype(stats.gram.dtype)
     covariance = stats.xx / count[:, None, None]
-    mean_square = jnp.trace(covariance, axis1=1, axis2=2) / stats.dim
-    distance = jnp.sum((covariance - jnp.eye(stats.dim, dtype=count.dtype)) ** 2, axis=(1, 2))
+    trace = jnp.trace(covariance, axis1=1, axis2=2)
+    mean_square = trace / stats.dim
+    distance = jnp.sum(covariance**2, axis=(1, 2)) - 2 * trace + stats.dim  # ‖A − I‖² = ‖A‖² − 2 tr A + d
     freedom = stats.dim * (stats.dim + 1) / 2
     return (
         (mean_square >= _chi_square_quantile(count * stats.dim, -_QUANTILE))
