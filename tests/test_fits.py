@@ -133,6 +133,38 @@ def test_two_heads_start_from_one_and_are_never_worse():
     assert losses[-1] < 1.001 * loss
 
 
+@pytest.mark.parametrize("kind", [GDPlusPlusGrowth, DiagonalGrowth])
+def test_perturbations_follow_the_key_of_the_stage(kind):
+    def draw(seed):
+        task = Task("diag", 3, "choice(1,3)", dim=3, context=6)
+        factors, orders = zip(*kind("name", jax.random.key(seed), task).perturbations((3, 1, 4)), strict=True)
+        return np.asarray(factors), np.asarray(orders)
+
+    first, again, other = draw(0), draw(0), draw(1)
+    assert all(np.array_equal(*pair) for pair in zip(first, again, strict=True))
+    assert not np.isclose(first[0], other[0]).any(axis=(1, 2, 3)).all()
+    assert abs(np.corrcoef(first[0].ravel() - 1, other[0].ravel() - 1)[0, 1]) < 4.5 / first[0].size ** 0.5
+    assert not np.array_equal(first[1], other[1])
+
+
+def test_a_search_starts_from_the_perturbed_numbers_of_its_key():
+    """With no iterations of the fit, the best of the perturbed numbers is what is found."""
+    task = Task("gd++", 2, "choice(1,3)", dim=3, context=6)
+    numbers, worst = jnp.asarray([[[-0.2, -0.4]], [[0.1, -0.5]]]), jnp.asarray(jnp.inf)
+
+    def search(seed):
+        stage = GDPlusPlusGrowth("gd++", jax.random.key(seed), task, hops=5, glance=0)
+        return stage, np.asarray(stage.search(stage.prepare(), numbers, worst)[0])
+
+    stage, found = search(0)
+    np.testing.assert_array_equal(search(0)[1], found)
+    assert not np.allclose(search(1)[1], found)
+    factors, order = next(iter(stage.perturbations(numbers.shape)))
+    stage = replace(stage, hops=1)
+    first = stage.search(stage.prepare(), numbers, worst)[0]
+    np.testing.assert_allclose(first, (numbers * factors)[order], rtol=1e-12)
+
+
 def test_a_fit_never_takes_a_step_that_overflows():
     pool = sample_pool(PROBLEM, KEY, objective="bayes", size=2048)
     steep = jnp.full((4, 1, 4), 30.0)

@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import random
@@ -5,6 +6,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import equinox as eqx
 import jax
@@ -12,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import lintra
 from lintra import storage
 from lintra.models import FAMILIES, Diagonal
 from lintra.training import Paper, Task, TrainingFailedError, judge, train
@@ -324,6 +327,27 @@ def test_the_last_choice_sees_what_is_rare_but_not_what_is_rarer():
         assert (means[1, 0] > 100) == counts
         assert means[1, 1] == pytest.approx(means[0, 1], rel=0.2)
         assert explodes._best(seen) == 1  # as the simpler one, where both are as good
+
+
+FIXED = {
+    "bench": "inputs whose values do not matter, timed",
+    "theory": "checks that always give the same answer",
+    "report/claims.py": "checks that always give the same answer",
+    "specialists.py": "the documented default of an argument",
+}
+
+
+def test_no_function_draws_from_a_fixed_seed_without_a_reason():
+    """Neither `default_rng(0)` nor `key(0)`: error bars over seeds would be too small."""
+    source, found = Path(lintra.__file__).parent, set()
+    for path in source.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = ast.unparse(node.func).split(".")[-1] if isinstance(node, ast.Call) else ""
+            if called in ("default_rng", "key", "PRNGKey") and all(isinstance(a, ast.Constant) for a in node.args):
+                found.add(path.relative_to(source).as_posix())
+    unexplained = {name for name in found if not any(name.startswith(place) for place in FIXED)}
+    assert not unexplained
+    assert all(any(name.startswith(place) for name in found) for place in FIXED)
 
 
 @pytest.mark.slow

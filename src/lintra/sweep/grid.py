@@ -23,7 +23,7 @@ class Cell:
 
     Arguments:
         task: What it is.
-        seed: Seed of its training; GD++ is fitted without randomness and has one seed only.
+        seed: Seed of its training; GD++ is fitted without sequences, and grids have one seed of it.
         recipe: How it is trained.
 
     >>> cell = Cell(Task("full", 3, "uniform(0,5)"), seed=2)

@@ -5,14 +5,14 @@ A layer of exact zeros would stay so, since P and Q multiply; a small one finds 
 
 import abc
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from lintra import closed_form
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus
@@ -30,10 +30,14 @@ _BEND = 100.0  # a loss far above what a good model has
 _WORTH = 0.999  # times the value near by, below which what was found farther away is polished too
 _PROMISING = 2.0  # times the best value, at which a hop is not far behind
 _DISTURBANCES = 0.05, 0.2, 0.5  # of numbers, as shares, when something better is looked for farther away
+_PERTURBATIONS = 3  # folded into a stage's key; `DiagonalGrowth.prepare` uses its children 0, 1 and 2
 
 
 Fitted = tuple[Float[Array, "layers heads k"], Float[Array, ""]]
 """Numbers, and the value of the fit there."""
+
+Perturbation = tuple[Float[np.ndarray, "layers heads k"], Int[np.ndarray, " layers"]]
+"""Factors for all numbers, and the order in which layers are taken."""
 
 Sequences = tuple[list[SequenceFit], HeldOut]
 """Fits to more and more sequences, and held-out ones."""
@@ -118,17 +122,33 @@ class AbstractGrowth(AbstractStage):
         return levenberg_marquardt(fits[-1], numbers, mask, _POLISH)
 
     def search(self, fit: AbstractFit, numbers: Float[Array, "layers heads k"], value: Float[Array, ""]) -> Fitted:
-        """Fit again and again from the best numbers so far, disturbed, half the time with layers exchanged."""
-        rng, mask = np.random.default_rng(0), jnp.ones_like(numbers)
-        for _ in range(self.hops):
-            factors = 1 + rng.choice(_DISTURBANCES) * rng.normal(size=numbers.shape)
-            order = rng.permutation(len(numbers)) if rng.random() < 0.5 else np.arange(len(numbers))
+        """Fit again and again from the best numbers so far, perturbed as `perturbations` says."""
+        mask = jnp.ones_like(numbers)
+        for factors, order in self.perturbations(numbers.shape):
             found, reached = levenberg_marquardt(fit, (numbers * factors)[order], mask, self.glance)
             if reached < _PROMISING * value:
                 found, reached = levenberg_marquardt(fit, found, mask, self.hop)
             if reached < value:
                 numbers, value = found, reached
         return numbers, value
+
+    def perturbations(self, shape: tuple[int, ...]) -> Iterator[Perturbation]:
+        """Draw `hops` perturbations from the stage's key.
+
+        Arguments:
+            shape: Shape of the numbers, (layers, heads, k).
+
+        Yields:
+            Factors `1 + s z` with a random size s and standard normal z, and an order of the layers, which is a
+            random permutation half the time. The same key gives the same sequence.
+        """
+        # All words of the key seed the generator, so that different keys give independent streams.
+        key = jax.random.fold_in(self.key, _PERTURBATIONS)
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        for _ in range(self.hops):
+            factors = 1 + rng.choice(_DISTURBANCES) * rng.normal(size=shape)
+            order = rng.permutation(shape[0]) if rng.random() < 0.5 else np.arange(shape[0])
+            yield factors, order
 
     @abc.abstractmethod
     def judge(self, numbers: Float[Array, "layers heads k"], material: Any) -> Float[Array, ""]:
@@ -161,7 +181,7 @@ class GDPlusPlusGrowth(AbstractGrowth):
 
     Arguments:
         name: What the model will be called.
-        key: Not used: there is nothing random here.
+        key: Randomness of the perturbations; the fit itself needs no sequences.
         task: What to train.
         tail: Eigenvalues rarer than this are left out. A smaller one makes rarer sequences safe, at the
             price of a larger loss on the usual ones.
