@@ -5,15 +5,19 @@ In these units a model for d inputs and n examples hardly changes with d while n
 one d for every n/d, and carried from d to d by a few iterations of the same fit.
 """
 
+import hashlib
+import json
 import math
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 from lintra import zoo
@@ -27,6 +31,7 @@ from lintra.training import Task, follow
 from lintra.training.growth import DiagonalGrowth
 from lintra.training.least_squares import SequenceFit, levenberg_marquardt
 from lintra.training.lessons import sample_with_rare
+from lintra.training.version import TRAINING_VERSION
 
 DIMS = (1, 2, 3, 5, 8, 12, 20, 32, 50)
 RATIOS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -132,23 +137,51 @@ def grow(context: int, key: Key[Array, ""]) -> Diagonal:
     return model
 
 
-def specialise(dim: int, context: int, say: Callable[[str], object] | None = None) -> Diagonal:
+def specialise(
+    dim: int,
+    context: int,
+    say: Callable[[str], object] | None = None,
+    *,
+    key: Key[Array, ""] | None = None,
+) -> Diagonal:
     """A specialist for exactly this many inputs and examples: from the user's cache, or trained and kept there.
 
     A file of the cache that cannot be read is made again; if none can be written, a warning says so.
+
+    Arguments:
+        dim: Number of inputs.
+        context: Number of examples.
+        say: Told how far the training is. `None` (default): say nothing.
+        key: Randomness of the training. `None` (default): `jax.random.key(0)`, so two calls give the same model.
+
+    Returns:
+        The specialist. Each key has its own file in the cache.
     """
-    path = cache_folder() / "specialists" / f"{name(dim, context)}-{__version__}.safetensors"
+    key = jax.random.key(0) if key is None else key
+    path = _cache_path(dim, context, key)
     with suppress(OSError, ValueError):
         model = load(path)
         if isinstance(model, Diagonal) and (model.dim, model.context) == (dim, context):
             return model
-    model = carry(load_nearest(dim, context), dim, context, jax.random.key(0), say=say)
+    model = carry(load_nearest(dim, context), dim, context, key, say=say)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         save(model, path, noise=prior(dim))
     except OSError as error:
         warnings.warn(f"The specialist could not be kept for the next time: {error}.", stacklevel=2)
     return model
+
+
+def _cache_path(dim: int, context: int, key: Key[Array, ""]) -> Path:
+    """The file of a specialist in the user's cache, named by its size and a hash of what its numbers depend on."""
+    content = {
+        "start": published().card(nearest(dim, context))["sha256"],  # the model that is fitted further
+        "key": np.asarray(jax.random.key_data(key)).tolist(),
+        "version": __version__,
+        "training_version": TRAINING_VERSION,
+    }
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return cache_folder() / "specialists" / f"{name(dim, context)}-{digest}.safetensors"
 
 
 def carry(

@@ -13,6 +13,7 @@ from lintra import paper
 from lintra._version import __version__
 from lintra.training import Task
 from lintra.training.fast import Fast
+from lintra.training.version import TRAINING_VERSION
 
 _COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2), "full": (22.0, 6.0)}  # seconds, and seconds a layer, about
 
@@ -48,6 +49,7 @@ class Cell:
             "seed": self.seed,
             "recipe": self.recipe.settings(),
             "version": __version__,
+            "training_version": TRAINING_VERSION,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 

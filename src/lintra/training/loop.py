@@ -23,6 +23,7 @@ from lintra.training.paper import Paper
 from lintra.training.recipe import AbstractRecipe, Task
 from lintra.training.run import Run
 from lintra.training.stage import AbstractStage, Models, Shelf
+from lintra.training.version import TRAINING_VERSION
 
 RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
 
@@ -161,4 +162,6 @@ def versions() -> dict[str, str]:
 def _settings(task: Task, recipe: AbstractRecipe, seed: int) -> dict[str, Any]:
     names = {kind: name for name, kind in RECIPES.items()}
     name = names.get(type(recipe), type(recipe).__name__)
-    return {**asdict(task), "recipe": name, **recipe.settings(), "seed": seed}
+    own = {**asdict(task), "recipe": name, **recipe.settings(), "seed": seed}
+    # A setting, not one of `versions`: runs of other settings are rejected, those of other versions are resumed.
+    return own | {"training_version": TRAINING_VERSION}

@@ -1,0 +1,190 @@
+"""Numbers of tiny trained models, which change only together with `TRAINING_VERSION`.
+
+If a test of numbers fails and training was meant to change: raise `TRAINING_VERSION` in
+`src/lintra/training/version.py` by one, set `VERSION` here to the same number, and replace the numbers by those
+that pytest prints. If training was not meant to change, the code is wrong: correct it.
+
+The numbers agree to 1e-7 between the kernel's instruction sets, plain JAX, and XLA without AVX.
+"""
+
+import json
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lintra import specialists
+from lintra.sweep import Cell, Store, grid, train_chain
+from lintra.training import Fast, Task, TrainingFailedError, follow, loop, train
+from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
+from lintra.training.recipe import RandomStarts
+from lintra.training.soap import scale_by_soap
+from lintra.training.version import TRAINING_VERSION
+
+VERSION = 1  # of the numbers below
+KEY = jax.random.key(0)
+TASK = Task("diag", 2, "choice(1,3)", dim=2, context=6)
+ADVICE = "Read the docstring of this file: was training meant to change?"
+
+
+def assert_pinned(found, expected):
+    found = np.ravel(found)
+    message = f"{ADVICE} The numbers are {[float(f'{value:.9f}') for value in found]}."
+    assert found.shape == np.shape(expected), message
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=message)
+
+
+def test_the_pinned_numbers_are_of_this_training_version():
+    assert TRAINING_VERSION == VERSION, ADVICE
+
+
+def test_numbers_of_a_grown_gdpp():
+    stage = GDPlusPlusGrowth("gd++", KEY, replace(TASK, variant="gd++"), hops=3)
+    assert_pinned(follow([stage], {})["gd++"].rates, [-0.25325329, -0.251404883, -0.1, -0.743494714])
+
+
+def test_numbers_of_a_grown_diag():
+    model = follow([DiagonalGrowth("diag", KEY, TASK, held_out=8192, hops=2)], {})["diag"]
+    assert_pinned(model.p, [-0.083151068, -0.129225248, 0.15, -0.677746874])
+    assert_pinned(model.q, [2.533689297, 0.183495779, 1.798722486, 0.007786378])
+
+
+def test_numbers_of_full_after_a_few_steps():
+    """With Adam: SOAP's eigenvectors of slopes of low rank are arbitrary, and rounding chooses among them."""
+    task = replace(TASK, variant="full")
+    stage = Fast(pool=8192).stages(task, KEY)[2]
+    starts = RandomStarts(task, 2, scale=0.1, unit=stage.unit)
+    small = {"steps": 30, "round": 15, "held_out": 8192, "widened": 1024, "dtype": "float64", "optimiser": "adam"}
+    model = follow([replace(stage, starts=starts, **small)], {})["full"]
+    assert_pinned(
+        model.p[:, :, -1], [-0.293028339, 0.019503949, 0.158682835, -0.587710324, -0.063177108, 0.115008391]
+    )
+    assert_pinned(
+        model.q[0],
+        [
+            -0.081535739,
+            -0.001351376,
+            -0.005367583,
+            0.026328242,
+            -0.129356133,
+            -0.019244438,
+            0.021532659,
+            -0.001502256,
+            -0.000309423,
+        ],
+    )
+
+
+def test_numbers_of_soap_on_given_slopes():
+    """More steps than lie between two computations of the eigenvectors."""
+    transform, total = scale_by_soap(), jnp.zeros((3, 3))
+    state = transform.init(total)
+    update = jax.jit(transform.update)
+    for step in range(25):
+        move, state = update(jax.random.normal(jax.random.fold_in(KEY, step), (3, 3)), state)
+        total = total + move
+    assert_pinned(
+        total,
+        [
+            3.882873234,
+            1.893078661,
+            1.629819576,
+            8.637071038,
+            3.008039466,
+            -0.169978329,
+            -0.625608087,
+            6.976147082,
+            -10.866597264,
+        ],
+    )
+
+
+def test_the_constants_of_the_fast_recipe():
+    """Those that are no settings of the recipe, and so in no hash."""
+    stages = Fast().stages(replace(TASK, variant="full", layers=4), KEY)
+    assert [stage.name for stage in stages] == ["gd++", "start", "full", "chosen"], ADVICE
+    names = (
+        "steps",
+        "learning_rate",
+        "warm_up",
+        "batch",
+        "pool",
+        "widened",
+        "clip",
+        "limit",
+        "held_out",
+        "optimiser",
+    )
+    found = [[getattr(stage, name) for name in names] for stage in stages[1:3]]
+    assert found == [
+        [1600, 3e-2, 200, 256, 65_536, 1311, 0.25, 0.01, 16_384, "soap"],
+        [6000, 2e-2, 50, 1024, 393_216, 7864, 0.25, 0.01, 16_384, "soap"],
+    ], ADVICE
+    growth = [GDPlusPlusGrowth("gd++", KEY, TASK), DiagonalGrowth("diag", KEY, TASK)]
+    assert [(stage.hops, stage.glance, stage.hop) for stage in growth] == [(200, 60, 0), (24, 8, 25)], ADVICE
+
+
+def test_a_cell_of_another_training_version_is_trained_again(tmp_path, monkeypatch):
+    cell = Cell(Task("gd++", 1, "fixed(1)", dim=2, context=6))
+    store = Store(tmp_path)
+    store.prepare()
+    assert train_chain((cell,), str(tmp_path)) == []
+    assert store.holds(cell)
+    monkeypatch.setattr(grid, "TRAINING_VERSION", TRAINING_VERSION + 1)
+    assert not store.holds(cell)
+    assert train_chain((cell,), str(tmp_path)) == []
+    assert len(list(tmp_path.glob("*.safetensors"))) == 2
+
+
+def test_a_run_of_another_training_version_is_not_resumed(tmp_path, monkeypatch):
+    task = replace(TASK, variant="gd++")
+
+    def interrupt(*_):
+        raise TrainingFailedError("interrupted")
+
+    def resume():
+        return train(task, folder=tmp_path, num_sequences=100)
+
+    with pytest.raises(TrainingFailedError, match="interrupted"):
+        train(task, folder=tmp_path, report=interrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "TRAINING_VERSION", TRAINING_VERSION + 1)
+        with pytest.raises(
+            ValueError, match=rf"training_version = {TRAINING_VERSION}, not {TRAINING_VERSION + 1}"
+        ):
+            resume()
+    path = tmp_path / "settings.json"
+    written = path.read_text()
+    content = json.loads(written)
+    del content["settings"]["training_version"]  # as before there was such a number
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="training_version = None"):
+        resume()
+    path.write_text(written)
+    assert resume().model.num_layers == 2
+
+
+def test_a_cached_specialist_is_found_by_its_key_and_the_training_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINTRA_CACHE", str(tmp_path))
+    trained = []
+    monkeypatch.setattr(specialists, "_ITERATIONS", 10)
+
+    def specialise(**key):
+        return np.asarray(specialists.specialise(2, 9, trained.append, **key).q)
+
+    def content():
+        return {path.name: path.read_bytes() for path in (tmp_path / "lintra" / "specialists").iterdir()}
+
+    default = specialise()
+    kept = content()
+    np.testing.assert_array_equal(specialise(key=jax.random.key(0)), default)
+    assert (len(trained), content()) == (1, kept)
+    other = specialise(key=jax.random.key(1))
+    assert not np.allclose(other, default, rtol=1e-6)
+    assert len(content()) == len(trained) == 2
+    monkeypatch.setattr(specialists, "TRAINING_VERSION", TRAINING_VERSION + 1)
+    np.testing.assert_array_equal(specialise(), default)
+    assert len(content()) == len(trained) == 3
+    assert len(set(content().values())) == 2  # the same key gives the same bytes
