@@ -24,7 +24,7 @@ import jax
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
 
-from lintra import closed_form, zoo
+from lintra import anatomy, closed_form, export, tokens, zoo
 from lintra._version import __version__
 from lintra.baselines import BASELINES, baseline, oracle_weights
 from lintra.evaluation import evaluate, evaluate_layers, profile, repeat_protocol
@@ -47,10 +47,12 @@ __all__ = [
     "Rescaled",
     "Task",
     "__version__",
+    "anatomy",
     "baseline",
     "closed_form",
     "evaluate",
     "evaluate_layers",
+    "export",
     "load",
     "oracle_weights",
     "parse_noise",
@@ -60,6 +62,7 @@ __all__ = [
     "sample_statistics",
     "save",
     "solve",
+    "tokens",
     "train",
     "zoo",
 ]
