@@ -163,6 +163,37 @@ def test_calls_in_the_text_have_the_arguments_that_are_needed(page, code):
         assert ast.literal_eval(bound.arguments["name"]) in lintra.BASELINES
 
 
+TAILS = re.compile(
+    r"By their cards, (\d+) of the (\d+) published models have a loss above ([\d,]+) on at least one of ([\d,]+) "
+    r"fresh sequences, and for (\d+) of these it is infinite"
+)
+
+
+def above(limit):
+    """Published models whose worst loss is above a limit, by name; infinity is `None` on a card."""
+    worst = {name: card["worst"] for name, card in lintra.zoo.published().cards.items()}
+    return {name: value for name, value in worst.items() if value is None or value > limit}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_what_is_said_of_tails_is_what_the_cards_say(page):
+    (said,) = TAILS.findall(" ".join((ROOT / page).read_text().split()))
+    count, models, limit, sequences, infinite = (int(number.replace(",", "")) for number in said)
+    cards, large = lintra.zoo.published().cards, above(limit)
+    assert (count, models) == (len(large), len(cards))
+    assert {card["sequences"] for card in cards.values()} == {sequences}
+    assert infinite == sum(value is None for value in large.values())
+
+
+def test_the_table_of_tails_is_that_of_the_cards():
+    section = (ROOT / "docs" / "results.md").read_text().split("## Tails")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(.+?)` \| (\S+) \|", section, re.MULTILINE))
+    assert rows.keys() == above(1000).keys()
+    for name, value in above(1000).items():
+        printed = float(rows[name].replace(",", "").replace("infinite", "inf"))
+        assert printed == pytest.approx(float("inf") if value is None else value, rel=0.01)
+
+
 CHECKED = """
 from jaxtyping import install_import_hook
 with install_import_hook("lintra", "beartype.beartype"):
