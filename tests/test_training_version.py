@@ -45,6 +45,13 @@ def test_numbers_of_a_grown_gdpp():
     assert_pinned(follow([stage], {})["gd++"].rates, [-0.25325329, -0.251404883, -0.1, -0.743494714])
 
 
+def test_numbers_of_perturbations():
+    """Apart, since a search that finds no better fit leaves no trace in the model."""
+    factors, orders = zip(*GDPlusPlusGrowth("gd++", KEY, TASK, hops=4).perturbations((3, 1, 1)), strict=True)
+    assert_pinned(factors[:2], [1.672182168, 1.609155582, 1.136523311, 1.057209872, 0.928812552, 0.973242916])
+    assert_pinned(orders, [0, 1, 2, 2, 1, 0, 0, 1, 2, 0, 1, 2])
+
+
 def test_numbers_of_a_grown_diag():
     model = follow([DiagonalGrowth("diag", KEY, TASK, held_out=8192, hops=2)], {})["diag"]
     assert_pinned(model.p, [-0.083151068, -0.129225248, 0.15, -0.677746874])
