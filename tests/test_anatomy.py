@@ -257,5 +257,5 @@ def test_the_command_line_explains_and_exports_files(tmp_path):
     assert (tmp_path / "explain-model.png").exists()
     shown = CliRunner().invoke(app, ["export", str(path), "--format", "pseudo-code"])
     assert "(momentum)" in shown.stdout
-    with pytest.raises(ValueError, match=r"`model` 'nowhere/m\.safetensors' is not there"):
+    with pytest.raises(FileNotFoundError, match=r"`model` 'nowhere/m\.safetensors' is not there"):
         CliRunner().invoke(app, ["explain", "nowhere/m.safetensors"], catch_exceptions=False)

@@ -6,6 +6,7 @@ level, is measured once for a zoo and kept in a file beside it.
 
 import base64
 import json
+import math
 import zlib
 from collections.abc import Callable
 from importlib import resources
@@ -17,6 +18,7 @@ import numpy as np
 
 from lintra import paper
 from lintra.baselines import BASELINES, TunedRidge, baseline
+from lintra.escaping import json_in_page
 from lintra.evaluation import Track, evaluate, profile
 from lintra.losses import Estimate, finite
 from lintra.measurements import noise_levels
@@ -28,6 +30,8 @@ _PLACE = '<script type="application/json" id="lintra-data">null</script>'
 _METHODS = tuple(name for name in BASELINES if name != "iterative-ridge")
 _CARD = ("family", "layers", "heads", "context", "dim", "noise", "adjusted_loss", "standard_error", "worst")
 
+_MAX_CURVES = 2**26  # bytes of a file of curves; that of the published zoo has 0.15 MB
+
 Curves = dict[str, Any]
 """By noise prior: noise levels, tuned constants, losses of baselines, and losses of models with their hashes."""
 
@@ -37,7 +41,7 @@ def page(zoo: Zoo, curves: Curves) -> str:
     built = resources.files("lintra").joinpath("data/explorer.html").read_text(encoding="utf-8")
     if built.count(_PLACE) != 1:
         raise ValueError("The built page has no place for its data. Build it anew: make page")
-    filled = json.dumps(finite(data(zoo, curves)), separators=(",", ":")).replace("</", "<\\/")
+    filled = json_in_page(finite(data(zoo, curves)))
     return built.replace(_PLACE, _PLACE.replace("null", filled))
 
 
@@ -95,9 +99,58 @@ def curves_file(zoo_file: Path) -> Path:
 
 
 def read_curves(zoo_file: Path) -> Curves:
-    """The curves that were measured for a zoo; none where they have not been."""
+    """The curves that were measured for a zoo; none where they have not been.
+
+    Raises:
+        ValueError: If the file is too large, or holds what curves cannot have.
+    """
     path = curves_file(zoo_file)
-    return json.loads(path.read_text()) if path.exists() else {}
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        content = file.read(_MAX_CURVES + 1)
+    try:
+        if len(content) > _MAX_CURVES:
+            raise ValueError(f"it has more than {_MAX_CURVES:,} bytes.")
+        curves = json.loads(content)
+        _check_curves(curves)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"'{path}' does not hold the curves of a zoo: {error!s:.200} Remove it, or measure them anew."
+        ) from None
+    return curves
+
+
+def _check_curves(curves: Any) -> None:
+    """Reject curves that are not as `measure` makes them. Names of models are compared with the zoo later."""
+    for noise, kept in _fields(curves).items():
+        if noise not in paper.NOISES:
+            raise ValueError(f"{noise!r:.99} is not a noise prior of Table 1.")
+        levels, tuned = _numbers(kept["levels"]), _fields(kept["tuned"])
+        _numbers([kept["sequences"], tuned["multiplier"], tuned["ceiling"]])
+        for group, length in (("prior", 1), ("baselines", levels), ("models", levels)):
+            for name, curve in _fields(kept[group]).items():
+                if group != "models" and name not in _METHODS:
+                    raise ValueError(f"{name!r:.99} is not a baseline.")
+                if {_numbers(curve["loss"], unknown=True), _numbers(curve["error"], unknown=True)} != {length}:
+                    raise ValueError(f"{group} {name!r:.99} must have {length} losses and errors.")
+                if group == "models" and not isinstance(curve["sha256"], str):
+                    raise ValueError(f"the hash of {name!r:.99} must be text.")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"a JSON object is needed, got {value!r:.99}.")
+    return value
+
+
+def _numbers(values: Any, *, unknown: bool = False) -> int:
+    """How many numbers these are, all finite, or None where unknown ones may be."""
+    for value in values if isinstance(values, list) else [values]:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+        if not number and not (unknown and value is None):
+            raise ValueError(f"a finite number is needed, got {value!r:.99}.")
+    return len(values)
 
 
 def write_curves(zoo_file: Path, curves: Curves) -> None:

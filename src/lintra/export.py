@@ -3,7 +3,9 @@
 import numpy as np
 
 from lintra.anatomy import balanced, omegas
+from lintra.escaping import in_docstring, in_latex, one_line
 from lintra.models import AbstractModel
+from lintra.noise import parse_noise
 
 FORMATS = ("numpy", "pseudo-code", "latex")
 
@@ -79,13 +81,19 @@ def fit(X, y):
 '''
 
 
-def export(model: AbstractModel, *, title: str = "A model", noise: str = "unknown", form: str = "numpy") -> str:
+_TITLE = "A model"
+_UNKNOWN = "unknown"
+
+
+def export(model: AbstractModel, *, title: str = _TITLE, noise: str = _UNKNOWN, form: str = "numpy") -> str:
     """The algorithm as text.
+
+    Title and prior may come from a file of a stranger: they cannot become code of the program or of LaTeX.
 
     Arguments:
         model: Any linear transformer.
-        title: What it is called.
-        noise: The noise prior that it was trained on.
+        title: What it is called; any text, which is escaped.
+        noise: The noise prior that it was trained on, or `unknown`.
         form: `numpy`, `pseudo-code` or `latex`.
 
     >>> import jax
@@ -98,11 +106,14 @@ def export(model: AbstractModel, *, title: str = "A model", noise: str = "unknow
     """
     if form not in FORMATS:
         raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}.")
-    if form == "numpy":
-        return (
-            _HEAD.format(title=title, context=model.context, dim=model.dim, noise=noise) + _program(model) + _TAIL
-        )
-    return _pseudo_code(model, title) if form == "pseudo-code" else _latex(model, title)
+    prior = _UNKNOWN if noise == _UNKNOWN else str(parse_noise(noise))
+    title = title.strip() or _TITLE
+    if form == "pseudo-code":
+        return _pseudo_code(model, one_line(title))
+    if form == "latex":
+        return _latex(model, in_latex(title))
+    head = _HEAD.format(title=in_docstring(title), context=model.context, dim=model.dim, noise=prior)
+    return head + _program(model) + _TAIL
 
 
 def _program(model: AbstractModel) -> str:

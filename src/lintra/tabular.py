@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
+from lintra.escaping import csv_cell
+
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     r"""Rows that all have the same columns, under a line with their names.
 
+    Text that a spreadsheet would run as a formula gets an apostrophe in front.
+
     >>> to_csv([{"layers": 1, "loss": 0.5}, {"layers": None, "loss": 0.25}])
     'layers,loss\n1,0.5\n,0.25\n'
     """
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer, names = csv.writer(text, lineterminator="\n"), list(rows[0]) if rows else []
+    writer.writerow(map(csv_cell, names))
+    writer.writerows([csv_cell(row[name]) for name in names] for row in rows)
     return text.getvalue()
 
 

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from lintra.cards import Card, check_card, check_name, parse_cards
 from lintra.losses import finite
 from lintra.models import FAMILIES, AbstractModel
-from lintra.storage import digest, load_with_metadata, read_tensors, write_tensors
+from lintra.storage import check_model, check_numbers, digest, load_with_metadata, read_tensors, write_tensors
+
+__all__ = ["Card", "UnknownModelError", "Zoo", "card", "find", "load", "names", "published", "read", "write"]
 
 _FORMAT = "lintra-zoo-1"
-
-Card = dict[str, Any]
-"""Family, layers, heads, context, dim, noise, recipe, seeds, seconds, adjusted loss, tail, hash."""
 
 
 class UnknownModelError(ValueError):
@@ -34,7 +33,11 @@ class Zoo:
     def __init__(self, path: Path):
         self.path = path
         self._tensors, metadata = read_tensors(path, _FORMAT)
-        self.cards: dict[str, Card] = json.loads(metadata["cards"])
+        try:
+            shapes = {part: value.shape for part, value in self._tensors.items()}
+            self.cards: dict[str, Card] = parse_cards(metadata.get("cards", ""), shapes)
+        except ValueError as error:
+            raise ValueError(f"`path` '{path}' is not a zoo that lintra can read: {error}") from None
 
     def load(self, name: str) -> AbstractModel:
         """The model of this name, after a look at its hash."""
@@ -42,7 +45,11 @@ class Zoo:
         own = {part.removeprefix(start): value for part, value in self._tensors.items() if part.startswith(start)}
         if digest(own, {}) != card["sha256"]:
             raise ValueError(f"The weights of {name!r} do not match the hash on their card.")
-        return FAMILIES[card["family"]].from_parameters(own, card["context"], card["dim"])
+        for part, value in own.items():
+            check_numbers(f"{name}/{part}", value)
+        model = FAMILIES[card["family"]].from_parameters(own, card["context"], card["dim"])
+        check_model(model, card)
+        return model
 
     def card(self, name: str) -> Card:
         """The card of this name."""
@@ -66,8 +73,8 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
             "context": model.context,
             "dim": model.dim,
         }
-        cards[name] = known | more | {"sha256": digest(own, {})}
-    write_tensors(path, tensors, {"format": _FORMAT, "cards": json.dumps(finite(cards), sort_keys=True)})
+        cards[check_name(name)] = check_card(name, finite(known | more | {"sha256": digest(own, {})}))
+    write_tensors(path, tensors, {"format": _FORMAT, "cards": json.dumps(cards, sort_keys=True)})
 
 
 @cache
@@ -75,9 +82,9 @@ def published(file: str = "zoo.safetensors") -> Zoo:
     """The zoo that comes with lintra, or another of its files."""
     with resources.as_file(resources.files("lintra").joinpath("data", file)) as path:
         if not path.exists():
-            raise ValueError(
-                "This version of lintra comes without published weights. Train and publish your own with "
-                "`lintra sweep` and `lintra publish`, and say where they are with `--zoo`."
+            raise FileNotFoundError(
+                f"This version of lintra comes without published weights: `file` '{file}' is missing. Train and "
+                "publish your own, and pass their file as `path` to `lintra.zoo.read`."
             )
         return Zoo(path)
 
@@ -98,13 +105,16 @@ def load(name: str) -> AbstractModel:
 
 
 def find(model: str) -> tuple[AbstractModel, str | None]:
-    """A model by its file or its published name, and the noise prior that it was trained on, if that is known."""
-    if Path(model).is_file():
+    """A model by its file, its run folder or its published name, and the noise prior that it was trained on.
+
+    The prior is None where it is not known.
+    """
+    if Path(model).exists():
         found, metadata = load_with_metadata(model)
         return found, metadata["noise"] or None
     if model.endswith(".safetensors") or "/" in model:
-        raise ValueError(f"`model` '{model}' is not there.")
-    return load(model), card(model)["noise"]
+        raise FileNotFoundError(f"`model` '{model}' is not there.")
+    return load(model), card(model)["noise"] or None
 
 
 def card(name: str) -> Card:
