@@ -76,6 +76,7 @@ def test_training_lowers_the_loss_and_measures_it(undisturbed):
     assert settings["settings"]["learning_rate"] == 3e-3
     assert settings["settings"]["noise"] == "choice(1,3)"
     assert storage.read_metadata(folder / "model.safetensors")["noise"] == "choice(1,3)"
+    assert storage.read_metadata(folder)["noise"] == "choice(1,3)"
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3])
