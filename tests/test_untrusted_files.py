@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import jax
@@ -16,7 +17,12 @@ from hypothesis import strategies as st
 
 from lintra import escaping, explorer, storage, tensor_files, zoo
 from lintra.export import FORMATS, export
+from lintra.losses import Tail
 from lintra.models import FAMILIES
+from lintra.report.claims import Verdict
+from lintra.report.page import Picture
+from lintra.report.page import page as report_html
+from lintra.table1 import Column, Row
 from lintra.tabular import to_csv
 
 MODELS = {name: family.random(2, dim=3, context=7, key=jax.random.key(0)) for name, family in FAMILIES.items()}
@@ -327,6 +333,66 @@ def run(program, tmp_path):
     done = subprocess.run([sys.executable, tmp_path / "program.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+class Elements(HTMLParser):
+    """All elements of a page, with their attributes and the text of styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.styles = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        if self.found and self.found[-1][0] == "style":
+            self.styles.append(data)
+
+
+def report_page(text, folder):
+    """A report in which every text that can be given is the same."""
+    (folder / "picture.png").write_bytes(b"")
+    tail = Tail(median=0.1, trimmed_mean=0.1, top_ten_share=0.1, worst=1.0, worse_than_zero=0.0)
+    row = Row("full", 2, text, 0.3, 0.1, 0.2, 0.1, (0.3, 0.2, 0.4), "above", tail, 0.1)
+    columns = [Column(text, [row], [])]
+    picture, verdict = Picture(text, text, folder / "picture.png"), Verdict(text, text, True)
+    return report_html(
+        facts=[(text, text)], columns=columns, pictures=[picture], verdicts=[verdict], missing=[text]
+    )
+
+
+def test_text_in_the_report_is_no_markup(tmp_path):
+    plain = Elements(report_page("plain", tmp_path))
+    for text in (
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "'><b>",
+        "</style>",
+        "$policy &lt;",
+    ):
+        found = Elements(report_page(text, tmp_path)).found
+        assert [tag for tag, _ in found] == [tag for tag, _ in plain.found]
+        assert [set(attributes) for _, attributes in found] == [set(attributes) for _, attributes in plain.found]
+
+
+def test_the_report_has_a_policy_that_allows_its_own_style_and_no_script(tmp_path):
+    page = Elements(report_page("plain", tmp_path))
+    policy = next(
+        attributes["content"]
+        for tag, attributes in page.found
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    style = page.styles[0]
+    assert policy == (
+        "default-src 'none'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'; "
+        f"style-src {escaping.source_hash(style)}"
+    )
+    assert not any("style" in attributes for _, attributes in page.found)
+    assert ".far-48 { --far: 0.48; }" in style
+    shades = [attributes["class"] for tag, attributes in page.found if tag == "td"]
+    assert shades == ["above far-48"]
 
 
 def test_an_exported_program_does_not_run_what_a_title_says(tmp_path):

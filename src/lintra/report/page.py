@@ -3,6 +3,7 @@
 import base64
 import html
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
+from lintra.escaping import source_hash
 from lintra.figures.style import LOOKS
 from lintra.report.claims import Verdict
 from lintra.table1 import Column, Row
@@ -17,6 +19,7 @@ from lintra.table1 import Column, Row
 _LABELS = {method: look.label for method, look in LOOKS.items()}
 _MARKS = {"below": "▼", "level": "●", "above": "▲", "floor": "◆", "": ""}
 _GAINS = 12
+_POLICY = "default-src 'none'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,7 @@ def page(
     missing: Sequence[str],
 ) -> str:
     """The whole page."""
-    template = Template(resources.files("lintra").joinpath("data/report.html").read_text())
-    return template.substitute(
+    return _template().substitute(
         facts="".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd>" for name, value in facts),
         missing=_missing(missing),
         summary=_summary(columns),
@@ -47,6 +49,16 @@ def page(
         verdicts="".join(map(_verdict, verdicts)),
         figures="".join(map(_figure, pictures)),
     )
+
+
+def _template() -> Template:
+    """The page with its style and a policy that allows this style and pictures inside the page, and no more."""
+    page = resources.files("lintra").joinpath("data/report.html").read_text(encoding="utf-8")
+    before, style, after = re.split("(?<=<style>)(.*)(?=</style>)", page, flags=re.DOTALL)
+    # A class for each shade of a cell: a policy can allow rules by their hash, but not style attributes.
+    style = Template(style).substitute(shades=" ".join(f".far-{n} {{ --far: {n / 100}; }}" for n in range(101)))
+    policy = f"{_POLICY}; style-src {source_hash(style)}"
+    return Template(before.replace("$policy", policy) + style.replace("$", "$$") + after)
 
 
 def _missing(names: Sequence[str]) -> str:
@@ -111,10 +123,8 @@ def _cell(row: Row | None, best: float) -> str:
         f"{row.adjusted_loss:.4g} ± {row.standard_error:.2g}; the paper's protocol repeated: {median:.4g} "
         f"({low:.4g} to {high:.4g}); Bayes floor {row.bayes_floor:.4g}; worst sequence {row.tail.worst:.3g}"
     )
-    shade = _distance(row)
-    return (
-        f'<td class="{row.verdict}" style="--far:{shade:.2f}" title="{html.escape(title)}">{value}{printed}</td>'
-    )
+    shade = f"far-{100 * _distance(row):.0f}"
+    return f'<td class="{row.verdict} {shade}" title="{html.escape(title)}">{value}{printed}</td>'
 
 
 def _distance(row: Row) -> float:
@@ -174,7 +184,7 @@ def _verdict(verdict: Verdict) -> str:
 
 def _figure(picture: Picture) -> str:
     data = base64.b64encode(picture.png.read_bytes()).decode()
-    caption, name = html.escape(picture.caption), picture.title.lower().replace(" ", "-")
+    caption, name = html.escape(picture.caption), html.escape(picture.title.lower().replace(" ", "-"))
     return (
         f'<figure id="{name}"><h3>{html.escape(picture.title)}</h3>'
         f'<img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
