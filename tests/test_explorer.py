@@ -12,6 +12,7 @@ import pytest
 
 from lintra import explorer, zoo
 from lintra.cli import main
+from lintra.escaping import source_hash
 from lintra.figures.style import LOOKS
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,18 @@ def test_the_page_needs_nothing_from_outside(page):
     assert not re.search(r"<(script|img|iframe|audio|video|source)[^>]*\ssrc=", page)
     assert not re.search(r"<link[^>]*href=\"(?!data:,)", page)
     assert not re.search(r"@import|url\((?!data:|#)", page)
+
+
+def test_the_policy_allows_exactly_the_script_and_the_style_of_the_page(page):
+    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
+    script = re.search(r'<script type="module"[^>]*>(.*?)</script>', page, flags=re.DOTALL)[1]
+    style = re.search(r"<style[^>]*>(.*?)</style>", page, flags=re.DOTALL)[1]
+    assert policy == (
+        f"default-src 'none'; script-src {source_hash(script)}; style-src {source_hash(style)}; img-src data:; "
+        "connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+    assert page.index("Content-Security-Policy") < page.index("<script")
+    assert not re.search(r"<[a-z][^>]*\sstyle=", page.replace(script, ""))
 
 
 def test_weights_come_through_exactly(data):

@@ -33,7 +33,7 @@ def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit
     for _ in range(5):
         one = visit()
         page = one.page
-        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length > 0")
+        one.wait_for("performance.getEntriesByName('first-contentful-paint').length > 0")
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
         one.context.close()
@@ -143,7 +143,7 @@ def test_the_profile_says_where_its_lines_are_from(visit):
     one = visit()
     assert "In Python: 8,192" in one.text("#profile-note")
     one.slide("count", 30)
-    one.page.wait_for_function("lintra.profile().done > 20")
+    one.wait_for("lintra.profile().done > 20")
     assert "n = 30" in one.text("#profile-note")
     assert "measured here as well" in one.text("#profile-note")
 
@@ -158,7 +158,7 @@ def test_switching_a_flow_off_breaks_the_model_and_back_on_mends_it(visit):
     assert switch.get_attribute("aria-pressed") == "false"
     assert one.address()["off"] == "2yx"
     assert one.picture("plane") != walked
-    one.page.wait_for_function("document.getElementById('damage-note').textContent.includes('over 512')")
+    one.wait_for("document.getElementById('damage-note').textContent.includes('over 512')")
     assert "1 flow is off" in one.text("#damage-note")
     one.page.click("#restore")
     assert "off" not in one.address()
@@ -228,7 +228,7 @@ def test_an_address_that_makes_no_sense_gives_a_sensible_page(visit, address):
 def test_copying_the_address(visit):
     one = visit(permissions=["clipboard-read", "clipboard-write"])
     one.page.click("#share")
-    one.page.wait_for_function("document.getElementById('status').textContent.includes('copied')")
+    one.wait_for("document.getElementById('status').textContent.includes('copied')")
 
 
 def test_dark_and_light(visit):
@@ -252,7 +252,7 @@ def test_an_own_model_file(visit, tmp_path):
     lintra.save(zoo.load(name), tmp_path / "mine.safetensors", noise="uniform(0,5)", card={"note": "größer ☃"})
     one, of_zoo = visit("#sigma=1"), visit(f"#model={name}&sigma=1")
     one.page.set_input_files("#file", tmp_path / "mine.safetensors")
-    one.page.wait_for_function("document.getElementById('file-message').textContent.startsWith('Opened')")
+    one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
     assert "mine.safetensors" in one.text("#own")
     assert one.picture("steps") == of_zoo.picture("steps")
     one.page.click("#own-close")
@@ -265,7 +265,7 @@ def test_an_own_model_of_another_size(visit, tmp_path):
     lintra.save(model, tmp_path / "small.safetensors", noise="choice(1:0.2,3:0.8)")
     one = visit()
     one.page.set_input_files("#file", tmp_path / "small.safetensors")
-    one.page.wait_for_function("document.getElementById('file-message').textContent.includes('d = 4')")
+    one.wait_for("document.getElementById('file-message').textContent.includes('d = 4')")
     one.wait_until_measured()
     assert one.text("#after-value") == "2 of 2"
 
@@ -300,7 +300,7 @@ def test_a_bad_file_gets_a_sentence_and_changes_nothing(visit, tmp_path, kind):
     one = visit()
     before = one.picture("steps")
     one.page.set_input_files("#file", tmp_path / "bad.safetensors")
-    one.page.wait_for_function("document.getElementById('file-message').textContent !== ''")
+    one.wait_for("document.getElementById('file-message').textContent !== ''")
     assert expected in one.text("#file-message")
     assert one.text("#file-message").endswith(".")
     assert one.picture("steps") == before

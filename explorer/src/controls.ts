@@ -1,5 +1,6 @@
 /** The controls: they show the state, and tell what a reader changes. */
 
+import { escape } from "./chart";
 import { nameOf, type Card, type Data } from "./data";
 import type { Family } from "./models";
 import { covers } from "./noise";
@@ -21,7 +22,7 @@ const input = (id: string) => element<HTMLInputElement>(id);
 export function listenToControls(data: Data, current: () => State, change: Change): void {
   const noise = element<HTMLSelectElement>("noise");
   const there = data.noises.filter((text) => Object.values(data.models).some((card) => card.noise === text));
-  noise.innerHTML = there.map((text) => `<option value="${text}">${inWords(text)}</option>`).join("");
+  noise.innerHTML = there.map((text) => `<option value="${escape(text)}">${escape(inWords(text))}</option>`).join("");
   element("controls").addEventListener("submit", (event) => event.preventDefault());
   const pick = (wanted: Partial<State>) => change(nearestModel(current(), wanted, data));
   for (const radio of document.querySelectorAll<HTMLInputElement>('input[name="family"]')) {

@@ -1,6 +1,11 @@
-/** Model files of lintra: a safetensors file with the family's own numbers, metadata and a checksum. */
+/**
+ * Model files of lintra: a safetensors file with P and Q, the family's own numbers, metadata and a checksum.
+ *
+ * The checksum detects accidents, not attackers: all that a file says is validated.
+ */
 
 import type { Family, Model } from "./models";
+import { parseNoise } from "./noise";
 
 export interface ModelFile {
   model: Model;
@@ -9,13 +14,16 @@ export interface ModelFile {
 }
 
 interface Tensor {
-  dtype: string;
+  dtype: "F64" | "F32";
   shape: number[];
   bytes: Uint8Array<ArrayBuffer>;
 }
 
 const FORMAT = "lintra-model-1";
 const OWN: Record<Family, string[]> = { "gd++": ["rates"], diag: ["p", "q"], full: ["p", "q"] };
+const LIMITS = { layers: 1000, heads: 1000, dim: 10_000, context: 1e12 }; // as in Python
+const TOLERANCE = { F64: 4 * 2 ** -52, F32: 4 * 2 ** -23 }; // of P and Q, relative to what the own numbers give
+const TINY = { F64: 2 ** -1022, F32: 2 ** -126 }; // the smallest normal numbers
 const TYPES: Record<string, [name: string, width: number]> = { F64: ["float64", 8], F32: ["float32", 4] };
 
 /** Read a model; every file that is not one is refused with a sentence. */
@@ -30,7 +38,9 @@ export async function readModelFile(content: ArrayBuffer): Promise<ModelFile> {
   if (found !== null && found !== sha256) {
     throw new Error("This file was altered: its content does not match the checksum written with it.");
   }
-  return { model: build(tensors, metadata), noise: metadata.noise ?? "", checked: found !== null };
+  const noise = metadata.noise ?? "";
+  if (noise) parseNoise(noise);
+  return { model: build(tensors, metadata), noise, checked: found !== null };
 }
 
 function parse(content: ArrayBuffer): { tensors: Map<string, Tensor>; metadata: Record<string, string> } {
@@ -38,43 +48,101 @@ function parse(content: ArrayBuffer): { tensors: Map<string, Tensor>; metadata: 
   if (content.byteLength < 8) throw new Error(`${whole}: it has ${content.byteLength} bytes.`);
   const length = Number(new DataView(content).getBigUint64(0, true));
   if (length > content.byteLength - 8) throw new Error(`${whole}: it ends inside its header.`);
-  let header: Record<string, { dtype: string; shape: number[]; data_offsets: [number, number] }>;
+  let header: unknown;
   try {
     header = JSON.parse(new TextDecoder().decode(new Uint8Array(content, 8, length)));
   } catch {
     throw new Error(`${whole}: its header cannot be read.`);
   }
-  const { __metadata__: metadata, ...entries } = header as typeof header & { __metadata__?: Record<string, string> };
-  const tensors = new Map<string, Tensor>();
-  for (const [name, { dtype, shape, data_offsets: [start, end] }] of Object.entries(entries)) {
-    const width = TYPES[dtype]?.[1];
-    if (!width) throw new Error(`The array “${name}” holds numbers of type ${dtype}; F64 or F32 is needed.`);
-    const wrong = end - start !== width * shape.reduce((a, b) => a * b, 1);
-    if (wrong || 8 + length + end > content.byteLength) throw new Error(`${whole}: the array “${name}” is cut off.`);
-    tensors.set(name, { dtype, shape, bytes: new Uint8Array(content.slice(8 + length + start, 8 + length + end)) });
+  if (!isObject(header)) throw new Error(`${whole}: its header is not an object.`);
+  const { __metadata__: metadata = {}, ...entries } = header;
+  if (!isObject(metadata) || !Object.values(metadata).every((text) => typeof text === "string")) {
+    throw new Error(`${whole}: its metadata are not texts.`);
   }
-  return { tensors, metadata: metadata ?? {} };
+  const tensors = new Map<string, Tensor>();
+  for (const [name, entry] of Object.entries(entries)) {
+    tensors.set(name, readTensor(name, entry, new Uint8Array(content, 8 + length)));
+  }
+  return { tensors, metadata: metadata as Record<string, string> };
+}
+
+function readTensor(name: string, entry: unknown, data: Uint8Array): Tensor {
+  const { dtype, shape, data_offsets: place } = isObject(entry) ? entry : {};
+  if (typeof dtype !== "string" || !Object.hasOwn(TYPES, dtype)) {
+    throw new Error(`The array “${name}” holds numbers of type ${String(dtype)}; F64 or F32 is needed.`);
+  }
+  if (!areCounts(shape) || !areCounts(place) || place.length !== 2) {
+    throw new Error(`The array “${name}” has no shape, or no place in the file.`);
+  }
+  const wrong = place[1] - place[0] !== TYPES[dtype][1] * shape.reduce((a, b) => a * b, 1);
+  if (wrong || place[1] > data.length) {
+    throw new Error(`This file is not a whole safetensors file: the array “${name}” is cut off.`);
+  }
+  return { dtype: dtype as Tensor["dtype"], shape, bytes: data.slice(place[0], place[1]) as Tensor["bytes"] };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function areCounts(values: unknown): values is number[] {
+  return Array.isArray(values) && values.every((value) => Number.isSafeInteger(value) && value >= 0);
 }
 
 function build(tensors: Map<string, Tensor>, metadata: Record<string, string>): Model {
   const family = metadata.family as Family;
-  if (!(family in OWN)) throw new Error(`The family “${metadata.family}” is not known; it must be gd++, diag or full.`);
-  const [layers, heads, dim, context] = ["layers", "heads", "dim", "context"].map((name) => Number(metadata[name]));
-  if (![layers, heads, dim, context].every((value) => Number.isInteger(value) && value > 0)) {
-    throw new Error("The file does not say how many layers, heads, inputs and examples the model is for.");
+  if (!Object.hasOwn(OWN, family)) throw new Error(`The family “${metadata.family}” is not known; it must be gd++, diag or full.`);
+  const [layers, heads, dim, context] = Object.entries(LIMITS).map(([name, most]) => sizeOf(name, metadata[name], most));
+  const names = ["P", "Q", ...OWN[family].map((name) => `own.${name}`)];
+  const extra = [...tensors.keys()].find((name) => !names.includes(name));
+  if (extra !== undefined) throw new Error(`A model of the family ${family} has no array “${extra}”.`);
+  const square = [layers, heads, dim + 1, dim + 1];
+  const shapeOf = (name: string) => (family === "full" || name.length === 1 ? square : [layers, heads, 2]);
+  const values = new Map(names.map((name) => [name, finite(name, tensors.get(name), shapeOf(name))]));
+  const parameters = Object.fromEntries(OWN[family].map((name) => [name, values.get(`own.${name}`)!]));
+  const model = { family, layers, heads, context, dim, parameters };
+  for (const name of ["P", "Q"] as const) checkMatrix(name, values.get(name)!, tensors.get(name)!.dtype, model);
+  return model;
+}
+
+function sizeOf(name: string, text: string | undefined, most: number): number {
+  const size = /^[1-9][0-9]{0,18}$/.test(text ?? "") ? Number(text) : NaN;
+  if (!(size <= most)) throw new Error(`“${name}” must be a whole number from 1 to ${most}, got “${text ?? ""}”.`);
+  return size;
+}
+
+/** The numbers of an array, which must have this shape. */
+function finite(name: string, tensor: Tensor | undefined, shape: number[]): Float64Array {
+  if (!tensor) throw new Error(`The file lacks the array “${name}”.`);
+  if (tensor.shape.join() !== shape.join()) {
+    throw new Error(`“${name}” must have shape (${shape.join(", ")}), got (${tensor.shape.join(", ")}).`);
   }
-  const expected = family === "full" ? [layers, heads, dim + 1, dim + 1] : [layers, heads, 2];
-  const parameters: Record<string, Float64Array> = {};
-  for (const name of OWN[family]) {
-    const tensor = tensors.get(`own.${name}`);
-    if (!tensor) throw new Error(`The file lacks the array “own.${name}” of a model of the family ${family}.`);
-    if (tensor.shape.join() !== expected.join()) {
-      throw new Error(`“own.${name}” must have shape (${expected.join(", ")}), got (${tensor.shape.join(", ")}).`);
+  const values = numbers(tensor);
+  if (!values.every(Number.isFinite)) throw new Error(`“${name}” holds a number that is not finite.`);
+  return values;
+}
+
+/** P and Q must be what the own numbers give, to rounding. */
+function checkMatrix(name: "P" | "Q", found: Float64Array, dtype: Tensor["dtype"], model: Model): void {
+  const size = model.dim + 1;
+  const scale = name === "P" ? model.context : 1;
+  found.forEach((value, at) => {
+    const [row, column] = [Math.floor(at / size) % size, at % size];
+    const expected = ownEntry(name, model, at, Math.floor(at / size ** 2), row, column) / scale;
+    if (Math.abs(value - expected) > TOLERANCE[dtype] * Math.abs(expected) + TINY[dtype]) {
+      throw new Error(`“${name}” is not what the family's own numbers give.`);
     }
-    parameters[name] = numbers(tensor);
-    if (!parameters[name].every(Number.isFinite)) throw new Error(`“own.${name}” holds a number that is not finite.`);
-  }
-  return { family, layers, heads, context, dim, parameters };
+  });
+}
+
+/** An entry of `n P` or of Q: of Full as it is, of the others `(x, …, x, y)` on the diagonal. */
+function ownEntry(name: "P" | "Q", model: Model, at: number, head: number, row: number, column: number): number {
+  const { family, parameters, dim } = model;
+  if (family === "full") return parameters[name === "P" ? "p" : "q"][at];
+  if (row !== column) return 0;
+  const label = row === dim ? 1 : 0;
+  if (family === "gd++") return name === "P" ? parameters.rates[2 * head + label] : 1 - label;
+  return parameters[name === "P" ? "p" : "q"][2 * head + label];
 }
 
 function numbers({ dtype, bytes }: Tensor): Float64Array {

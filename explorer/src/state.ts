@@ -55,7 +55,8 @@ export function fromAddress(hash: string, data: Data): State {
   const found = new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B")); // GD++ is no GD with spaces
   const state = { ...START };
   const usual = nameOf(START.family, START.layers, START.noise, START.heads);
-  const card = data.models[found.get("model") ?? ""] ?? data.models[usual] ?? Object.values(data.models)[0];
+  const wanted = [found.get("model") ?? "", usual].find((name) => Object.hasOwn(data.models, name));
+  const card = wanted === undefined ? Object.values(data.models)[0] : data.models[wanted];
   if (card) {
     Object.assign(state, { family: card.family, layers: card.layers, noise: card.noise, heads: card.heads });
   }

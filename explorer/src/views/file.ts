@@ -2,7 +2,6 @@
 
 import { element } from "../controls";
 import type { Model } from "../models";
-import { parseNoise } from "../noise";
 import { readModelFile } from "../safetensors";
 
 export interface OwnModel {
@@ -23,7 +22,6 @@ export function listenToFile(open: (model: OwnModel | null) => void): void {
     if (!file) return;
     try {
       const { model, noise, checked } = await readModelFile(await file.arrayBuffer());
-      if (noise) parseNoise(noise);
       open({ name: file.name, model, noise });
       const heads = `${model.heads} ${model.heads > 1 ? "heads" : "head"}`;
       const size = `${model.family}, ${model.layers} layers, ${heads}, d = ${model.dim}`;

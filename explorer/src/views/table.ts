@@ -22,13 +22,16 @@ export function drawTable(root: HTMLElement, data: Data, state: State): void {
   const groups =
     `<th class="first"></th><th colspan="${uniform}" scope="colgroup">σ uniform from 0 to</th>` +
     `<th colspan="${data.noises.length - uniform}" scope="colgroup">σ one of</th>`;
-  const heads = data.noises.map((noise) => `<th scope="col" title="${noise}">${shortPrior(noise)}</th>`).join("");
+  const heads = data.noises.map((noise) => `<th scope="col" title="${escape(noise)}">${escape(shortPrior(noise))}</th>`).join("");
   const models = DEPTHS.map((layers) => {
     return section(`${layers} layer${layers > 1 ? "s" : ""}`) + FAMILIES.map((family) => row(data, state, family, layers)).join("");
   });
   const baselines = BASELINES.map((method) => row(data, state, method, null)).join("");
   const head = `<thead><tr>${groups}</tr><tr><th class="first"></th>${heads}</tr></thead>`;
   root.innerHTML = `<table>${head}<tbody>${models.join("")}${section("Baselines")}${baselines}</tbody></table>`;
+  for (const cell of root.querySelectorAll<HTMLElement>("[data-heat]")) {
+    cell.style.background = `color-mix(in srgb, var(--heat) ${cell.dataset.heat}%, transparent)`;
+  }
   const cells = root.querySelectorAll<HTMLElement>("button");
   const current = root.querySelector<HTMLElement>('[aria-current="true"]') ?? cells[0];
   cells.forEach((cell) => (cell.tabIndex = cell === current ? 0 : -1));
@@ -51,16 +54,16 @@ function cell(data: Data, state: State, method: Method, layers: number | null, n
   const figures = figuresOf(data, method, layers, noise);
   const text = textOf(figures, state.shade);
   const strength = strengthOf(state.shade === "paper" ? figures.paper : figures.lintra, figures.floor);
-  const style = `background:color-mix(in srgb, var(--heat) ${(4 + 62 * strength).toFixed(0)}%, transparent)`;
+  const heat = `data-heat="${(4 + 62 * strength).toFixed(0)}"`; // the page's policy allows no style attributes
   const place = `${LOOKS[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
   const [lintra, floor] = [told(figures.lintra), told(figures.floor)];
   const words = escape(`${place}: paper ${figures.paper ?? "–"}, lintra ${lintra}, Bayes floor ${floor}`);
-  if (layers === null) return `<td class="still" style="${style}" title="${words}">${text}</td>`;
+  if (layers === null) return `<td class="still" ${heat} title="${words}">${text}</td>`;
   const name = nameOf(method, layers, noise, 1);
   if (!data.models[name]) return `<td class="still" title="${words}">${text}</td>`;
   const current = name === nameOf(state.family, state.layers, state.noise, state.heads);
   const about = `aria-current="${current}" title="${words}" aria-label="${words}. Open this model"`;
-  return `<td><button type="button" data-model="${escape(name)}" ${about} style="${style}">${text}</button></td>`;
+  return `<td><button type="button" data-model="${escape(name)}" ${about} ${heat}>${text}</button></td>`;
 }
 
 function figuresOf(data: Data, method: Method, layers: number | null, noise: string): Figures {
@@ -72,7 +75,7 @@ function figuresOf(data: Data, method: Method, layers: number | null, noise: str
 }
 
 function textOf(figures: Figures, shade: Shade): string {
-  if (shade === "paper") return figures.paper === null ? "–" : String(figures.paper);
+  if (shade === "paper") return figures.paper === null ? "–" : escape(String(figures.paper));
   if (shade === "lintra") return told(figures.lintra);
   const ratio = ratioOf(figures.lintra, figures.floor);
   return ratio === null ? `<i>${told(figures.lintra)}</i>` : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;

@@ -30,7 +30,7 @@ function quality(view: View, data: Data): string {
       card.heads === 1 && method === card.family && layers === card.layers && noise === card.noise,
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
-  const words = [printed ? `paper ${printed[3]}` : "not in the paper", `floor ${short(floor ?? NaN)}`];
+  const words = [printed ? escape(`paper ${printed[3]}`) : "not in the paper", `floor ${short(floor ?? NaN)}`];
   return tile("Loss on the training prior", short(card.adjusted_loss), words.join(", "));
 }
 

@@ -1,0 +1,164 @@
+"""The pages work under their security policies, and text from files and names does not run."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+import lintra
+from conftest import Visit
+from lintra import explorer, storage, zoo
+from lintra.losses import Tail
+from lintra.report.claims import Verdict
+from lintra.report.page import Picture
+from lintra.report.page import page as report_html
+from lintra.table1 import Column, Row
+
+SCRIPT = "<script>window.hacked = 1</script>"
+IMAGE = "<img src=x onerror='window.hacked = 1'>"
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def hacked(one):
+    return one.page.evaluate("window.hacked ?? null")
+
+
+def test_a_script_in_the_name_of_a_model_does_not_run(browser, tmp_path, monkeypatch):
+    usual, names = "diag-2-uniform(0,5)", [f"</script>{SCRIPT}", f'"><!--{IMAGE}', "<!--<script>"]
+    zoo.write(tmp_path / "zoo.safetensors", {usual: (zoo.load(usual), {"noise": "uniform(0,5)"})})
+    opened = zoo.Zoo(tmp_path / "zoo.safetensors")
+    # No file gives such names and families, so they are put in behind the checks.
+    opened.cards |= {name: opened.cards[usual] | {"family": name} for name in names}
+    monkeypatch.setattr(opened, "load", lambda _: zoo.load(usual))
+    (tmp_path / "page.html").write_text(explorer.page(opened, {}), encoding="utf-8")
+    one = Visit(browser, tmp_path / "page.html")
+    assert one.page.evaluate("lintra.names()") == [usual, *names]
+    assert hacked(one) is None
+    one.context.close()
+    assert one.complaints == []
+
+
+def test_what_is_put_into_the_page_does_not_run_and_reaches_no_address(visit):
+    one = visit()
+    one.page.evaluate("html => { document.getElementById('tiles').innerHTML = html }", IMAGE)
+    one.page.evaluate(
+        """() => {
+             const script = document.createElement("script");
+             script.textContent = "window.hacked = 1";
+             document.body.append(script);
+           }"""
+    )
+    assert one.page.evaluate("fetch('https://example.org/').then(() => 'reached', () => 'blocked')") == "blocked"
+    one.page.wait_for_timeout(300)
+    assert hacked(one) is None
+    assert one.requests == []
+    assert len([text for text in one.complaints if "Content Security Policy" in text]) >= 3
+    one.complaints.clear()
+
+
+def test_a_script_that_was_added_to_the_file_does_not_run(browser, page_file, tmp_path):
+    text = page_file.read_text(encoding="utf-8")
+    (tmp_path / "page.html").write_text(text.replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
+    one = Visit(browser, tmp_path / "page.html")
+    assert hacked(one) is None
+    assert any("Content Security Policy" in text for text in one.complaints)
+    one.context.close()
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "<b>"])
+def test_an_address_names_only_models_that_the_page_has(visit, name):
+    assert visit(f"#model={name}").address()["model"] == "full-7-uniform(0,5)"
+
+
+def test_the_name_and_the_text_of_a_file_are_no_markup(visit, tmp_path):
+    path = tmp_path / f"{IMAGE}.safetensors"
+    lintra.save(zoo.load("diag-2-uniform(0,5)"), path, noise="uniform(0,5)")
+    one = visit()
+    one.page.set_input_files("#file", path)
+    one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
+    assert IMAGE in one.text("#own")
+    assert one.page.locator("main img").count() == 0
+    assert hacked(one) is None
+
+
+FORGERIES = {
+    "noise": ({"noise": IMAGE}, {}, "A noise prior must look like"),
+    "family": ({"family": "__proto__"}, {}, "is not known"),
+    "dim": ({"dim": "9999999"}, {}, "must be a whole number from 1 to 10000"),
+    "layers": ({"layers": "0x2"}, {}, "must be a whole number from 1 to 1000"),
+    "other dim": ({"dim": "11"}, {}, "“P” must have shape (2, 1, 12, 12), got (2, 1, 11, 11)"),
+    "context": ({"context": "21"}, {}, "“P” is not what the family's own numbers give"),
+    "extra": ({}, {"extra": np.zeros(3)}, "has no array “extra”"),
+    "matrix": ({}, {"Q": np.zeros((2, 1, 11, 11))}, "“Q” is not what the family's own numbers give"),
+    "infinite": ({}, {"own.p": np.full((2, 1, 2), np.inf)}, "is not finite"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_a_forged_file_with_its_own_checksum_is_rejected(visit, tmp_path, kind):
+    metadata, tensors, sentence = FORGERIES[kind]
+    path = tmp_path / "forged.safetensors"
+    lintra.save(zoo.load("diag-2-uniform(0,5)"), path, noise="uniform(0,5)")
+    kept, written = storage.read_tensors(path, "lintra-model-1")
+    storage.write_tensors(path, kept | tensors, written | metadata)
+    one = visit()
+    one.page.set_input_files("#file", path)
+    one.wait_for("document.getElementById('file-message').textContent !== ''")
+    assert sentence in one.text("#file-message")
+    assert one.page.is_hidden("#own")
+    assert hacked(one) is None
+
+
+@pytest.mark.parametrize(
+    "header", ["[]", "3", "null", '{"__metadata__":3}', '{"P":3}', '{"P":{"dtype":"F64","shape":[1e99]}}']
+)
+def test_a_header_that_is_none_gets_a_sentence(visit, tmp_path, header):
+    path = tmp_path / "forged.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header.encode())
+    one = visit()
+    one.page.set_input_files("#file", path)
+    one.wait_for("document.getElementById('file-message').textContent !== ''")
+    assert "safetensors file" in one.text("#file-message") or "The array “P”" in one.text("#file-message")
+    assert "undefined (" not in one.text("#file-message")
+
+
+@pytest.mark.parametrize("model", ["full-2-uniform(0,5)", "diag-7-uniform(0,5)-h2", "gd++-3-uniform(0,5)"])
+def test_a_file_in_32_bits_is_read(visit, tmp_path, model):
+    found = zoo.load(model)
+    small = {name: np.asarray(value, np.float32) for name, value in found.parameters().items()}
+    lintra.save(type(found).from_parameters(small, found.context, found.dim), tmp_path / "small.safetensors")
+    one = visit()
+    one.page.set_input_files("#file", tmp_path / "small.safetensors")
+    one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
+
+
+def test_the_report_works_under_its_policy(browser, tmp_path):
+    (tmp_path / "pixel.png").write_bytes(PIXEL)
+    tail = Tail(median=0.1, trimmed_mean=0.1, top_ten_share=0.1, worst=1.0, worse_than_zero=0.0)
+    row = Row("full", 2, "uniform(0,5)", 0.3, 0.1, 0.2, 0.1, (0.3, 0.2, 0.4), "above", tail, 0.1)
+    text = report_html(
+        facts=[("Models", SCRIPT)],
+        columns=[Column("uniform(0,5)", [row], [])],
+        pictures=[Picture("Figure 1", IMAGE, tmp_path / "pixel.png")],
+        verdicts=[Verdict(SCRIPT, IMAGE, True)],
+        missing=[SCRIPT],
+    )
+    complaints = []
+    page = browser.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.images[0].naturalWidth") == 1
+    colour = page.evaluate("getComputedStyle(document.querySelector('td.above')).backgroundColor")
+    assert "230, 159, 0" in colour
+    assert float(colour.rstrip(")").split(",")[-1]) == pytest.approx(0.45 * 0.48, abs=0.005)
+    assert page.evaluate("window.hacked ?? null") is None
+    assert complaints == []
+    (tmp_path / "report.html").write_text(text + SCRIPT, encoding="utf-8")
+    page.reload()
+    assert page.evaluate("window.hacked ?? null") is None
+    assert any("Content Security Policy" in complaint for complaint in complaints), json.dumps(complaints)
+    page.close()
