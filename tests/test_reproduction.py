@@ -16,7 +16,7 @@ from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
 from lintra.measurements import Measurements, noise_levels
 from lintra.models import FAMILIES
-from lintra.report import make
+from lintra.report import _tails, make
 from lintra.report.page import number
 from lintra.sweep import Processes
 from lintra.tabular import to_csv
@@ -184,6 +184,12 @@ def test_the_report_names_what_is_missing(measurements, tmp_path):
     assert page.count("<figure") == 8
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert (tmp_path / "table1.csv").exists()
+
+
+def test_the_report_states_tails_as_the_cards_do():
+    cards = [{"worst": worst} for worst in (None, 1e53, 1001.0, 999.0, 0.5)]
+    assert "3 of 5 models have a loss above 1,000" in _tails(cards)
+    assert "1 of these are infinite" in _tails(cards)
 
 
 def test_numbers_are_printed_as_the_paper_prints_them():

@@ -123,7 +123,7 @@ class Measurements:
         return rows
 
     def seeds(self, variant: str, layers: int) -> dict[int, AbstractModel]:
-        """The models of all seeds at the prior of Figures 5 and 7; GD++, which knows no chance, has one."""
+        """The models of all seeds at the prior of Figures 5 and 7; of GD++ one seed is published."""
         seeds = range(1 if variant == "gd++" else SEEDS)
         names = {seed: f"{variant}-{layers}-{SEEDED}-seed{seed}" for seed in seeds}
         if variant == "gd++":

@@ -10,7 +10,7 @@ from lintra.paper import VARIANTS
 
 CAPTION = (
     "Adjusted loss after each layer of models with 1 to 7 layers trained at uniform(0,5); error bars are standard "
-    "deviations over five seeds (GD++ is fitted without randomness)."
+    "deviations over five seeds (of GD++, which is fitted without sequences, one seed is published)."
 )
 DEPTHS = range(1, 8)
 _DASHES = ["-", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1)), "-"]

@@ -19,6 +19,8 @@ from lintra.zoo import Card, UnknownModelError
 
 __all__ = ["make"]
 
+_DIVERGED = 1000  # a loss that is counted as divergence; zero weights have 5 on average at d = 10
+
 
 def make(
     measurements: Measurements,
@@ -49,6 +51,7 @@ def make(
     wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in paper.VARIANTS for depth in range(1, 8)]
     facts = [
         ("Models", _training(list(cards.values()))),
+        ("Tails", _tails(list(cards.values()))),
         ("Sequences", f"{measurements.sequences:,} fresh ones a column, the same for all methods"),
         ("This report", f"took {(time.monotonic() - begun) / 60:.1f} minutes"),
         ("Made by", f"lintra {__version__}, Python {platform.python_version()}, {platform.machine()}"),
@@ -57,6 +60,16 @@ def make(
     text = page(facts=facts, columns=columns, pictures=pictures, verdicts=verdicts, missing=missing)
     write_aside(folder / "report.html", text.encode())
     return folder / "report.html"
+
+
+def _tails(cards: list[Card]) -> str:
+    """Return how many models diverge, by their cards; an infinite loss is None there."""
+    infinite = sum(card.get("worst") is None for card in cards)
+    diverged = sum(card.get("worst") is None or card["worst"] > _DIVERGED for card in cards)
+    return (
+        f"{diverged} of {len(cards)} models have a loss above {_DIVERGED:,} on at least one of the sequences that "
+        f"their cards were measured on; {infinite} of these are infinite"
+    )
 
 
 def _training(cards: list[Card]) -> str:
