@@ -1,19 +1,12 @@
 // The doors for XLA: choose the instruction set, share the chunks among threads, add up what they give.
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <vector>
 
+#include "arguments.hpp"
 #include "kernel.hpp"
-#include "xla/ffi/api/ffi.h"
-
-namespace ffi = xla::ffi;
+#include "threads.hpp"
 
 #define LINTRA_DECLARE(isa)                               \
   extern const Kernel<float>* const lintra_##isa##_f32;   \
@@ -65,59 +58,38 @@ const Kernel<float>& kernel() { return LINTRA_CHOOSE(f32); }
 template <>
 const Kernel<double>& kernel() { return LINTRA_CHOOSE(f64); }
 
-std::atomic<std::int64_t> thread_limit{std::numeric_limits<std::int64_t>::max()};
-
-// Runs work(index) for every index below count, on the pool and on the calling thread, and waits for all.
-// The caller takes part, so that a pool without a free thread cannot stall it.
-template <class Work>
-void share(ffi::ThreadPool& pool, std::int64_t count, const Work& work) {
-  struct State {
-    std::atomic<std::int64_t> next{0}, done{0};
-    std::mutex mutex;
-    std::condition_variable finished;
-  };
-  auto state = std::make_shared<State>();
-  auto run = [state, count, &work] {  // `work` is touched only while an index is left, so while the caller waits
-    for (std::int64_t index; (index = state->next.fetch_add(1)) < count;) {
-      work(index);
-      if (state->done.fetch_add(1) + 1 == count) {
-        std::lock_guard<std::mutex> lock(state->mutex);
-        state->finished.notify_all();
-      }
-    }
-  };
-  const std::int64_t helpers = std::min({(std::int64_t)pool.num_threads(), thread_limit.load(), count}) - 1;
-  for (std::int64_t i = 0; i < helpers; ++i) {
-    auto copy = run;
-    pool.Schedule(std::move(copy));
-  }
-  run();
-  std::unique_lock<std::mutex> lock(state->mutex);
-  state->finished.wait(lock, [&] { return state->done.load() == count; });
-}
-
-// Scratch memory of the calling thread, kept from call to call.
-void* scratch(std::size_t bytes) {
-  thread_local std::vector<unsigned char> memory;
-  if (memory.size() < bytes) memory.resize(bytes);
-  return memory.data();
-}
-
 struct Sizes {
   std::int64_t sets, batch, chunks;  // sets of parameters, sequences for each, chunks of sequences
   std::int64_t entries;              // numbers in a set of parameters
   Shape shape;
 };
 
+template <class T>
+using Member = Family<T> Kernel<T>::*;
+
 // Parameters are (sets, 2, layers, heads, size, size) for FULL and (sets, layers, 2, 2) for DIAG; the Gram matrices
-// (sets or 1, batch, size, size).
-template <ffi::DataType D>
-Sizes sizes_of(const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& gram) {
+// (sets or 1, batch, size, size). Tells whether they are.
+template <class T, Member<T> member, ffi::DataType D>
+bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& gram, Sizes& s) {
+  constexpr bool full = member == &Kernel<T>::full;
+  if (!arguments.rank("parameters", parameters, full ? 6 : 4) || !arguments.rank("gram", gram, 4)) return false;
   const auto p = parameters.dimensions(), g = gram.dimensions();
-  const bool full = p.size() == 6;
-  const std::int64_t sets = p[0], entries = sets ? (std::int64_t)parameters.element_count() / sets : 0;
-  return {sets, g[1], (g[1] + kChunk - 1) / kChunk, entries,
-          {(int)(full ? p[2] : p[1]), full ? (int)p[3] : 1, (int)g[2]}};
+  const std::int64_t sets = p[0], layers = full ? p[2] : p[1], heads = full ? p[3] : 1, batch = g[1], size = g[2];
+  if (!arguments.sizes(layers, heads, size)) return false;
+  s = {sets, batch, (batch + kChunk - 1) / kChunk, full ? 2 * layers * heads * size * size : 4 * layers,
+       {(int)layers, (int)heads, (int)size}};
+  return (full ? arguments.shape("parameters", parameters, {sets, 2, layers, heads, size, size})
+               : arguments.shape("parameters", parameters, {sets, layers, 2, 2})) &&
+         arguments.data("gram", gram, {sets, batch, size, size});
+}
+
+// Slopes in the parameters are summed over sequences for FULL, and one set a sequence for DIAG.
+template <class T, Member<T> member, class Buffer>
+bool check_slope(Arguments& arguments, const Buffer& slope, const Sizes& s) {
+  const std::int64_t layers = s.shape.layers, heads = s.shape.heads, size = s.shape.size;
+  return member == &Kernel<T>::full
+             ? arguments.shape("parameters_slope", slope, {s.sets, 2, layers, heads, size, size})
+             : arguments.shape("parameters_slope", slope, {s.sets, s.batch, layers, 2, 2});
 }
 
 // One chunk of one set, and the places of its data
@@ -151,9 +123,6 @@ void share_chunks(ffi::ThreadPool& pool, const Sizes& s, const Work& work) {
 }
 
 template <class T>
-using Member = Family<T> Kernel<T>::*;
-
-template <class T>
 void* scratch_of(const Family<T>& family, Shape shape) {
   return scratch(sizeof(T) * family.scratch(shape));
 }
@@ -161,7 +130,11 @@ void* scratch_of(const Family<T>& family, Shape shape) {
 template <ffi::DataType D, class T, Member<T> member>
 ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
                    ffi::ResultBuffer<D> weights) {
-  const Sizes s = sizes_of(parameters, gram);
+  Arguments arguments;
+  Sizes s;
+  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+      !arguments.shape("weights", *weights, {s.sets, s.batch, s.shape.size - 1}))
+    return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
@@ -174,7 +147,11 @@ ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<
 template <ffi::DataType D, class T>
 ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
                        ffi::ResultBuffer<D> states) {
-  const Sizes s = sizes_of(parameters, gram);
+  Arguments arguments;
+  Sizes s;
+  if (!read_sizes<T, &Kernel<T>::full>(arguments, parameters, gram, s) ||
+      !arguments.shape("states", *states, {s.sets, s.batch, s.shape.layers, s.shape.size, s.shape.size}))
+    return arguments.error();
   const int square = s.shape.size * s.shape.size;
   share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
     kernel<T>().full_states(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, square),
@@ -199,7 +176,12 @@ void slopes(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work& w
 template <ffi::DataType D, class T, Member<T> member>
 ffi::Error reverse(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> weights_slope,
                    ffi::ResultBuffer<D> parameters_slope) {
-  const Sizes s = sizes_of(parameters, gram);
+  Arguments arguments;
+  Sizes s;
+  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+      !arguments.data("weights_slope", weights_slope, {s.sets, s.batch, s.shape.size - 1}) ||
+      !check_slope<T, member>(arguments, *parameters_slope, s))
+    return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
@@ -212,7 +194,13 @@ ffi::Error reverse(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<
 template <ffi::DataType D, class T, Member<T> member>
 ffi::Error descent(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> target,
                    ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> parameters_slope) {
-  const Sizes s = sizes_of(parameters, gram);
+  Arguments arguments;
+  Sizes s;
+  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+      !arguments.data("target", target, {s.sets, s.batch, s.shape.size - 1}) ||
+      !arguments.shape("clip", clip, {s.sets}) || !arguments.shape("losses", *losses, {s.sets, s.batch}) ||
+      !check_slope<T, member>(arguments, *parameters_slope, s))
+    return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
@@ -228,8 +216,15 @@ template <ffi::DataType D, class T>
 ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::Buffer<D> eigenvalues,
                               ffi::Buffer<D> masses, ffi::Buffer<D> noise_var, ffi::ResultBuffer<D> loss,
                               ffi::ResultBuffer<D> slope) {
-  const std::int64_t sets = rates.dimensions()[0], count = eigenvalues.dimensions()[1];
-  const int layers = (int)rates.dimensions()[1], entries = 2 * layers;
+  Arguments arguments;
+  if (!arguments.rank("rates", rates, 3) || !arguments.rank("eigenvalues", eigenvalues, 2)) return arguments.error();
+  const std::int64_t sets = rates.dimensions()[0], count = eigenvalues.dimensions()[1], all = rates.dimensions()[1];
+  if (!arguments.sizes(all, 1, 2) || !arguments.shape("rates", rates, {sets, all, 2}) ||
+      !arguments.data("eigenvalues", eigenvalues, {sets, count}) || !arguments.data("masses", masses, {sets, count}) ||
+      !arguments.shape("noise_var", noise_var, {sets}) || !arguments.shape("loss", *loss, {sets}) ||
+      !arguments.shape("slope", *slope, {sets, all, 2}))
+    return arguments.error();
+  const int layers = (int)all, entries = 2 * layers;
   const std::int64_t chunks = (count + kEigenvalues - 1) / kEigenvalues;
   std::vector<T> parts(sets * chunks * (1 + entries));  // loss and slope of every chunk
   share(pool, sets * chunks, [&](std::int64_t index) {
@@ -255,8 +250,13 @@ ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::B
 // x is (contexts, examples, d), y (contexts, examples).
 template <ffi::DataType D, class T>
 ffi::Error gram(ffi::ThreadPool pool, ffi::Buffer<D> x, ffi::Buffer<D> y, ffi::ResultBuffer<D> result) {
+  Arguments arguments;
+  if (!arguments.rank("x", x, 3)) return arguments.error();
   const auto dimensions = x.dimensions();
   const std::int64_t contexts = dimensions[0], examples = dimensions[1], dim = dimensions[2], size = dim + 1;
+  if (!arguments.sizes(1, 1, size) || !arguments.shape("y", y, {contexts, examples}) ||
+      !arguments.shape("gram", *result, {contexts, size, size}))
+    return arguments.error();
   share(pool, (contexts + kChunk - 1) / kChunk, [&](std::int64_t index) {
     const std::int64_t first = index * kChunk;
     kernel<T>().gram((int)size, examples, std::min(kChunk, contexts - first), x.typed_data() + first * examples * dim,
@@ -281,7 +281,8 @@ extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count;
 #define ARG(D) .Arg<ffi::Buffer<ffi::D>>()
 #define RET(D) .Ret<ffi::Buffer<ffi::D>>()
 #define BIND ffi::Ffi::Bind().Ctx<ffi::ThreadPool>()
-#define DOOR(name, bits, handler, binding) XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_##name##_##bits, handler, BIND binding);
+#define DOOR(name, bits, handler, binding) \
+  XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_##name##_##bits, Guarded<handler>::call, BIND binding);
 #define FAMILY_DOORS(family, D, T, bits)                                                                \
   DOOR(family##_forward, bits, (forward<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) RET(D))          \
   DOOR(family##_reverse, bits, (reverse<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \

@@ -189,6 +189,7 @@ void gram(int size, std::int64_t examples, std::int64_t count, const T* x, const
       gram.load(own_x, own_y, examples, first, rows, filled);
       gram.add(rows, first == 0);
     }
+    if (examples == 0) gram.add(0, true);  // the sum over no example is zero
     gram.mirror();
     store_lanes<T>(out + group * size * size, gram.sums, size * size, filled);
   });

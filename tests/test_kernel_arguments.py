@@ -1,0 +1,149 @@
+"""The kernel checks its arguments: a wrong shape ends in a sentence, from Python or from XLA, never in a crash."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from lintra import native
+from lintra.models import Diagonal, Full, GDPlusPlus
+from lintra.objective import diagonal_distance, full_distance, polynomial_loss
+from lintra.recursion import diagonal_recursion, recursion, recursion_states
+from wrong_shapes import SIGNATURES
+
+HERE = Path(__file__).parent
+TARGETS = [f"{name}_{bits}" for name in native._HANDLERS for bits in native._BITS.values()]
+
+
+def _run(*command):
+    """In a process of its own, so that a crash fails one test alone."""
+    run = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True)
+    assert run.returncode == 0, f"ended with {run.returncode}: {run.stderr[-1000:]}"
+    return run.stdout
+
+
+def _attack(calls, *targets):
+    results = json.loads(_run(HERE / "wrong_shapes.py", calls, *targets))
+    assert results == {target: {"refused": calls, "passed": calls // 10, "failures": []} for target in targets}
+
+
+def test_every_handler_has_a_signature():
+    assert SIGNATURES.keys() == set(native._HANDLERS)
+
+
+def test_every_handler_refuses_wrong_shapes():
+    _attack(20, *TARGETS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_handler_refuses_a_thousand_wrong_shapes(target):
+    _attack(1000, target)
+
+
+HUGE = """
+import jax, numpy as np
+from lintra import native
+assert native.instruction_set() is not None
+def call(name, result, *shapes):
+    arrays = [np.zeros(shape, np.float32) for shape in shapes]
+    result = jax.ShapeDtypeStruct(result, np.float32)
+    jax.ffi.ffi_call(name, result, has_side_effect=True)(*arrays).block_until_ready()
+for name, result, *shapes in [
+    # no memory is needed where an axis is zero, so sizes can be anything
+    ("lintra_full_forward_f32", (0, 1, 46340), (0, 2, 1, 1, 46341, 46341), (0, 1, 46341, 46341)),
+    ("lintra_full_forward_f32", (0, 1, 1), (0, 2, 2**16, 2**16, 2, 2), (0, 1, 2, 2)),
+    ("lintra_diagonal_forward_f32", (0, 1, 1), (0, 2**32 + 1, 2, 2), (0, 1, 2, 2)),
+    ("lintra_gram_f32", (0, 46341, 46341), (0, 1, 46340), (0, 1)),
+]:
+    try:
+        call(name, result, *shapes)
+    except jax.errors.JaxRuntimeError as error:
+        assert "are too many" in str(error), error
+        print("refused")
+"""
+
+
+def test_sizes_beyond_the_kernels_integers_are_refused():
+    assert _run("-c", HUGE).split() == ["refused"] * 4
+
+
+MEMORY = """
+import resource
+import jax, numpy as np
+from lintra import native
+assert native.instruction_set() is not None
+p, gram = np.zeros((1, 2, 1, 400, 101, 101)), np.zeros((1, 300, 101, 101))
+p, gram = jax.device_put((p, gram))
+call = jax.jit(jax.ffi.ffi_call("lintra_full_forward_f64", jax.ShapeDtypeStruct((1, 300, 100), float)))
+call = call.lower(p, gram).compile()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**26, -1))  # slopes alone need 65 MB per lane of a vector
+try:
+    call(p, gram).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are Linux's")
+def test_lack_of_memory_is_an_error():
+    assert _run("-c", MEMORY).startswith("RESOURCE_EXHAUSTED: lintra's native kernel has no memory")
+
+
+@pytest.mark.parametrize("batch", [0, 3])
+def test_an_empty_batch_gives_an_empty_result(batch):
+    p, gram = jnp.ones((2, 1, 3, 3)), jnp.ones((batch, 3, 3))
+    assert recursion(p, p, gram).shape == (batch, 2)
+    assert recursion_states(p, p, gram).shape == (batch, 2, 3, 3)
+    assert diagonal_recursion(jnp.ones((2, 2, 2)), gram).shape == (batch, 2)
+
+
+@pytest.mark.parametrize("dtype", native._BITS)
+def test_the_gram_matrix_of_no_example_is_zero(dtype):
+    x, y = jnp.ones((20, 5, 3), dtype), jnp.ones((20, 5), dtype)
+    assert native.covers(x, y)
+    assert native.gram(x, y).all()  # leaves other numbers in the memory
+    assert not native.gram(x[:, :0], y[:, :0]).any()
+
+
+P, OMEGA, RATES, GRAM, ROWS = (jnp.ones(s) for s in ((2, 1, 3, 3), (2, 2, 2), (2, 2), (4, 3, 3), (4, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: recursion(P[:0], P[:0], GRAM), r"`p` must have shape \(layers, .*got \(0, 1, 3, 3\)"),
+        (lambda: recursion(P, P[:1], GRAM), r"`p` and `q` must have the same shape, got .*\(1, 1, 3, 3\)"),
+        (lambda: recursion(P, P, GRAM[:, :2]), r"`gram` must have shape .* got \(4, 2, 3\)"),
+        (lambda: recursion_states(P[:, :0], P[:, :0], GRAM), r"`p` must have shape .* got \(2, 0, 3, 3\)"),
+        (
+            lambda: jax.grad(full_distance)(P, P, GRAM, ROWS[:3]),
+            r"`target` must have shape \(4, 2\) .* got \(3, 2\)",
+        ),
+        (lambda: diagonal_recursion(OMEGA[:0], GRAM), r"`omega` must have shape .* got \(0, 2, 2\)"),
+        (lambda: diagonal_recursion(OMEGA[:, 0], GRAM), r"`omega` must have shape .* got \(2, 2\)"),
+        (lambda: jax.grad(diagonal_distance)(OMEGA, GRAM, ROWS[:, :1]), r"`target` must have shape \(4, 2\)"),
+        (lambda: polynomial_loss(RATES[:0], ROWS, 1.0, 0.1), r"`rates` must have shape .* got \(0, 2\)"),
+        (lambda: native.gram(GRAM, ROWS), r"`x` and `y` must have shapes .* got \(4, 3, 3\) and \(4, 2\)"),
+        (lambda: native.gram(GRAM[..., :0], GRAM[..., 0]), r"with d ≥ 1, got \(4, 3, 0\)"),
+    ],
+)
+def test_python_refuses_wrong_shapes_with_a_sentence(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
+
+
+def test_a_model_without_layers_is_refused():
+    for build in (
+        lambda: Full(P[:0], P[:0], 20),
+        lambda: Full.from_matrices(P[:0], P[:0], 20),
+        lambda: Diagonal(OMEGA[:0], OMEGA[:0], 20, 2),
+        lambda: GDPlusPlus(OMEGA[:0], 20, 2),
+    ):
+        with pytest.raises(ValueError, match=r"must have .*shape \(layers, heads, .*got \(0, "):
+            build()
