@@ -121,6 +121,38 @@ def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
         GramStatistics.from_gram(gram, count)
 
 
+@pytest.mark.parametrize(
+    ("gram", "count", "says"),
+    [
+        ((4, 3, 2), (4,), r"`gram` must have shape .* got \(4, 3, 2\)"),
+        ((3,), (), r"`gram` must have shape .* got \(3,\)"),
+        ((4, 1, 1), (4,), "d ≥ 1"),
+        ((4, 3, 3), (), r"`count` must have the leading axes \(4,\) of `gram`, got shape \(\)"),
+        ((4, 3, 3), (5,), r"`count` must have the leading axes \(4,\) of `gram`, got shape \(5,\)"),
+    ],
+)
+def test_statistics_of_shapes_that_do_not_fit_are_refused(gram, count, says):
+    with pytest.raises(ValueError, match=says):
+        GramStatistics(jnp.ones(gram), jnp.ones(count, int))
+    with pytest.raises(ValueError, match=says):
+        jax.eval_shape(GramStatistics, jnp.ones(gram), jnp.ones(count, int))
+
+
+def test_an_empty_batch_of_gram_matrices_is_refused():
+    with pytest.raises(ValueError, match=r"`gram` must hold at least one matrix, got shape \(0, 3, 3\)"):
+        GramStatistics.from_gram(np.ones((0, 3, 3)), 5)
+
+
+def test_statistics_go_through_transformations(getkey):
+    stats, _ = sample_statistics(NoisyRegression(dim=3), getkey(), (4, 2))
+    doubled = jax.jit(jax.vmap(lambda one: one.merge(one), in_axes=(GramStatistics(gram=0, count=0),)))(stats)
+    assert np.array_equal(doubled.gram, 2 * stats.gram)
+    assert jax.tree.map(lambda leaf: leaf[:, :, None], stats).gram.shape == (4, 2, 1, 4, 4)
+    assert jax.tree.map(jnp.ndim, stats) == GramStatistics(4, 2)
+    slope = jax.grad(lambda gram: GramStatistics(gram, stats.count).label_rms.sum())(stats.gram)
+    assert np.isfinite(slope).all()
+
+
 def _features(stats, truth):
     """Numbers whose laws together pin down the law of (Σ, α, λ | w, σ)."""
     values = np.linalg.eigvalsh(stats.xx)

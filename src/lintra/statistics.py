@@ -29,6 +29,16 @@ class GramStatistics(eqx.Module):
     gram: Float[Array, "*batch e e"]
     count: Int[Array, "*batch"]
 
+    def __check_init__(self):
+        # Trees of axes, of flags and the like have the same structure, with leaves that are no arrays.
+        if not (hasattr(self.gram, "shape") and hasattr(self.count, "shape")):
+            return
+        gram, count = self.gram.shape, self.count.shape
+        if len(gram) < 2 or gram[-1] != gram[-2] or gram[-1] < 2:
+            raise ValueError(f"`gram` must have shape (..., d+1, d+1) with d ≥ 1, got {gram}.")
+        if count != gram[:-2]:
+            raise ValueError(f"`count` must have the leading axes {gram[:-2]} of `gram`, got shape {count}.")
+
     @classmethod
     def from_data(cls, x: ArrayLike, y: ArrayLike) -> "GramStatistics":
         """Collect one context, `x` (n, d) and `y` (n,), or a batch of them with the same leading axes.
@@ -66,6 +76,8 @@ class GramStatistics(eqx.Module):
         gram, counts = checks.real_array("gram", gram), checks.counts("count", count)
         if gram.ndim < 2 or gram.shape[-1] != gram.shape[-2] or gram.shape[-1] < 2:
             raise ValueError(f"`gram` must have shape (..., d+1, d+1) with d ≥ 1, got {gram.shape}.")
+        if 0 in gram.shape:
+            raise ValueError(f"`gram` must hold at least one matrix, got shape {gram.shape}.")
         if counts.ndim and counts.shape != gram.shape[:-2]:
             raise ValueError(f"`count` must be one number or of shape {gram.shape[:-2]}, got {counts.shape}.")
         transpose, values = jnp.swapaxes(gram, -1, -2), checks.concrete(gram)
