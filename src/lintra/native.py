@@ -9,6 +9,7 @@ import ctypes
 import os
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -34,25 +35,69 @@ _BITS = {"float32": "f32", "float64": "f64"}
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """Load the library and register its handlers with XLA; say once why, if it cannot be had."""
+    """Load the library, register its handlers with XLA and call each once.
+
+    Returns:
+        The library. `None` where it is turned off, and, with one warning, after a failure of any kind.
+    """
     if os.environ.get("LINTRA_NATIVE") == "0":
         return None
     try:
         library = ctypes.CDLL(str(_LIBRARY))
-        names = [f"lintra_{name}_{bits}" for name in _HANDLERS for bits in _BITS.values()]
-        handlers = {name: jax.ffi.pycapsule(getattr(library, name)) for name in names}
-    except (OSError, AttributeError) as error:  # not built, or left by an older version
+        library.lintra_isa.restype = ctypes.c_char_p
+        library.lintra_limit_threads.argtypes = (ctypes.c_int64,)
+        # The first use may be inside a trace, where a call would only be recorded. Traces and context managers
+        # such as `jax.disable_jit` belong to a thread, so a new thread is free of all of them.
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            thread.submit(_register, library).result()
+    except Exception as error:  # not built, left by an older version, or built for a newer XLA than this one
         warnings.warn(
-            f"lintra's native kernel is not there ({error}); plain JAX is used, which gives the same numbers "
-            "more slowly. Install lintra where there is a C++ compiler to have it built.",
+            f"lintra's native kernel cannot be used ({error}); plain JAX is used, which gives the same numbers "
+            "more slowly. Install lintra again where there is a C++ compiler to have it built.",
             stacklevel=2,
         )
         return None
-    library.lintra_isa.restype = ctypes.c_char_p
-    library.lintra_limit_threads.argtypes = (ctypes.c_int64,)
-    for name, handler in handlers.items():
-        jax.ffi.register_ffi_target(name, handler, platform="cpu")
     return library
+
+
+def _register(library: ctypes.CDLL) -> None:
+    """Register all handlers with XLA, and call each of them once.
+
+    Registration compares the version of XLA's interface that a handler was compiled for with XLA's own. JAX does
+    so at once only after the CPU's backend exists. Before that it would queue the handlers, and a failure would
+    leave JAX without a backend. Hence `local_devices` comes first.
+    """
+    device = jax.local_devices(backend="cpu")[0]
+    for name in _HANDLERS:
+        for bits in _BITS.values():
+            target = f"lintra_{name}_{bits}"
+            jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(getattr(library, target)), platform="cpu")
+    with jax.default_device(device):
+        # One program with all calls, since compiling takes nearly all of the time
+        jax.block_until_ready(jax.jit(_call_each)())
+
+
+def _call_each() -> list[tuple[Array, ...]]:
+    """Call every handler on one context of one input, with one layer and one head."""
+    results = []
+    for dtype in sorted(
+        {"float32", jnp.result_type(float).name}
+    ):  # without JAX_ENABLE_X64 there is only the first
+        p, square, row, scalar = (
+            jnp.ones(shape, dtype) for shape in ((1, 1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 1), (1,))
+        )
+        results += [
+            _full_forward(p, p, square),
+            _full_states(p, p, square),
+            _full_reverse(p, p, square, row),
+            _full_descent(p, p, square, row, scalar),
+            _diagonal_forward(square, square),
+            _diagonal_reverse(square, square, row),
+            _diagonal_descent(square, square, row, scalar),
+            _polynomial_descent(square[0], row[0], row[0], scalar),
+            (gram(row, row[0]),),
+        ]
+    return results
 
 
 def covers(*arrays: Float[Array, "..."]) -> bool:
