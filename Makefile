@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow docs check format bench arm lock clean
+.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow test-install docs check format bench arm lock clean
 
 setup: $(READY)  ## set up .venv, which all others do by themselves
 
@@ -36,6 +36,9 @@ page:  ## build the explorer page from explorer/, with Node
 test-slow: $(READY)  ## run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
+test-install:  ## install into two fresh environments, with the oldest and the newest jax, and run the README in both
+	tests_install/run.sh $(PYTHON)
+
 docs: $(READY)  ## build the documentation into site/, with every tutorial run and warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/lintra explore --no-open --out site/explorer.html
@@ -58,6 +61,8 @@ arm:  ## build the kernel for 64-bit ARM and check it under an emulator
 	and $(ARM_RUN); on Debian: apt-get install g++-aarch64-linux-gnu qemu-user"; exit 1; }
 	native/check.sh $(ARM_COMPILER) $(ARM_RUN)
 
+# Without build isolation the kernel is compiled against the headers of the locked jaxlib, which it runs with here. A
+# package for others is built in isolation, against the oldest headers (pyproject.toml).
 $(READY): requirements.lock pyproject.toml setup.py $(wildcard native/*)
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "lintra needs Python 3.11 or newer, \
 	this is " + sys.version.split()[0] + ". Say which with: make PYTHON=python3.12 ...")'
