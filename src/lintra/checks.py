@@ -10,9 +10,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, ArrayLike
 
+_LARGEST = 2**63 - 1  # of the integers in arrays
+
 
 def whole_number(name: str, value: Any, minimum: int = 1) -> int:
-    """Return `value` as an int of at least `minimum`, or refuse it.
+    """Return `value` as an int of at least `minimum` and below 2^63, or refuse it.
 
     >>> whole_number("dim", 10)
     10
@@ -23,6 +25,8 @@ def whole_number(name: str, value: Any, minimum: int = 1) -> int:
         raise ValueError(f"`{name}` must be a whole number, got {value!r}.") from None
     if isinstance(value, bool) or number < minimum:
         raise ValueError(f"`{name}` must be a whole number of at least {minimum}, got {value!r}.")
+    if number > _LARGEST:
+        raise ValueError(f"`{name}` must be below 2^63, got {value!r}.")
     return number
 
 

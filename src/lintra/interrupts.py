@@ -1,0 +1,79 @@
+"""Interrupts (Ctrl-C) of the command line: one line and exit code 130 at any moment, never a traceback.
+
+Until the command starts, while Python imports, there is nothing to clean up and the process ends at once. While
+the command runs, an interrupt raises `KeyboardInterrupt`, so that files and child processes are cleaned up. Python
+can raise it only between two of its own steps, so a thread ends the process if XLA is compiling for longer.
+"""
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+CODE = 130  # 128 + SIGINT, as shells report it
+_GRACE = 2.0  # seconds to clean up, after which the process ends anyway
+_SHOW_CURSOR = b"\x1b[?25h"  # progress bars hide it
+_ending = threading.Lock()
+
+
+def is_command() -> bool:
+    """Whether this process was started as `lintra …` or `python -m lintra …`."""
+    if sys.argv[:1] == ["-m"]:  # the package is imported before Python knows the module's file
+        return sys.orig_argv[-len(sys.argv)] == "lintra"
+    return bool(sys.argv) and Path(sys.argv[0]).stem == "lintra"
+
+
+def end_at_once() -> None:
+    """Let an interrupt end the process at once, unless interrupts are ignored, as they are in background jobs."""
+    if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_now)
+
+
+@contextmanager
+def cleaned_up() -> Iterator[None]:
+    """Let interrupts raise `KeyboardInterrupt` inside, and end the process if it takes too long to clean up.
+
+    Outside of a command that has called `end_at_once` it changes nothing.
+    """
+    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not _end_now:
+        yield
+        return
+    readable, writable = os.pipe()
+    os.set_blocking(writable, False)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(readable,), name="lintra-interrupts", daemon=True).start()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _end_now)
+        signal.set_wakeup_fd(-1)
+
+
+def end() -> NoReturn:
+    """Say that the command was interrupted, and end the process: work may be under way in XLA's threads."""
+    if not _ending.acquire(blocking=False):  # another thread is about to end it
+        threading.Event().wait()
+    os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + b"lintra: interrupted.\n")
+    os._exit(CODE)
+
+
+def _end_now(*_: Any) -> None:
+    end()
+
+
+def _watch(readable: int) -> None:
+    """Wait for an interrupt; end the process at the second one, or when the first one took too long."""
+    while signal.SIGINT not in os.read(readable, 64):
+        pass
+    select.select([readable], [], [], _GRACE)
+    end()
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
