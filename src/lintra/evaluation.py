@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from lintra import checks
+from lintra import checks, forks, memory
 from lintra.baselines import oracle_weights
 from lintra.losses import Comparison, Moments, Repeated
 from lintra.noise import Fixed
@@ -73,7 +73,10 @@ def evaluate(
     >>> bool(abs(loss.mean - 0.0057) < 4 * loss.standard_error)
     True
     """
+    forks.check_not_forked()
     predictors = _check_predictors(predictors)
+    kept = len(predictors) * (2 if protocol else 1)
+    require_memory(problem, num_sequences, kept)
     block = partial(_measure, _final_weights, predictors, problem, sampled_query=sampled_query, protocol=protocol)
     return _collect(block, list(predictors), problem, num_sequences, key, track)
 
@@ -90,6 +93,7 @@ def evaluate_layers(
 
     Several are measured on the same sequences, under the names "mine/1", "mine/2", ….
     """
+    forks.check_not_forked()
     named = predictors if isinstance(predictors, Mapping) else {"": predictors}
     for predictor in named.values():
         if not isinstance(predictor, AbstractLayered):
@@ -101,6 +105,7 @@ def evaluate_layers(
         for name, predictor in named.items()
         for layer in range(jax.eval_shape(predictor.layer_weights, stats).shape[0])
     ]
+    require_memory(problem, num_sequences, len(names))
     return _collect(block, names, problem, num_sequences, key, track)
 
 
@@ -117,6 +122,7 @@ def profile(
 
     The inputs, true weights and standardised noise are the same at every level.
     """
+    forks.check_not_forked()
     levels = [NoisyRegression(problem.dim, problem.context, Fixed(std), problem.covariance) for std in noise_stds]
     return [evaluate(predictors, level, num_sequences=num_sequences, key=key, track=track) for level in levels]
 
@@ -131,7 +137,9 @@ def repeat_protocol(
     track: Track | None = None,
 ) -> dict[str, Repeated]:
     """Repeat the paper's evaluation, `num_sequences` sequences with a sampled query, and keep the means."""
-    checks.whole_number("num_repetitions", num_repetitions)
+    forks.check_not_forked()
+    count = checks.whole_number("num_repetitions", num_repetitions)
+    memory.require_repetitions(count, len(predictors))
     means: dict[str, list[float]] = {name: [] for name in predictors}
     for repetition_key in jax.random.split(key, num_repetitions):
         comparison = evaluate(
@@ -140,6 +148,21 @@ def repeat_protocol(
         for name in predictors:
             means[name].append(comparison.adjusted(name).mean)
     return {name: Repeated(np.asarray(values)) for name, values in means.items()}
+
+
+def require_memory(problem: NoisyRegression, num_sequences: int, num_kept: int) -> None:
+    """Reject a measurement that cannot fit into memory.
+
+    Arguments:
+        problem: Where the sequences come from.
+        num_sequences: Number of sequences.
+        num_kept: Losses that are kept for each of them.
+
+    Raises:
+        ValueError: With the argument at fault, and the memory that it would need.
+    """
+    memory.require_losses(checks.whole_number("num_sequences", num_sequences), num_kept)
+    memory.require_sampling(problem.dim, problem.context, block_size(problem.dim))
 
 
 def _final_weights(predictors: dict[str, AbstractPredictor], stats: GramStatistics) -> dict[str, Array]:

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lintra import checks
+from lintra import checks, forks
 from lintra.baselines import Bayes
-from lintra.evaluation import Track, block_size, in_order
+from lintra.evaluation import Track, block_size, in_order, require_memory
 from lintra.losses import Estimate
 from lintra.objective import half_square
 from lintra.predictor import AbstractPredictor
@@ -39,7 +39,9 @@ def excess(
     >>> bool(abs(above["ada-ridge"].mean - (0.051 - 0.0058)) < 4 * above["ada-ridge"].standard_error)
     True
     """
+    forks.check_not_forked()
     checks.require_64_bits()
+    require_memory(problem, num_sequences, len(predictors))
     count = -(-checks.whole_number("num_sequences", num_sequences) // block_size(problem.dim))
     values: dict[str, list[np.ndarray]] = {name: [] for name in predictors}
     distances_of = partial(_distances, dict(predictors), Bayes(problem.noise), problem)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lintra import forks
 from lintra.cards import Card, check_card, check_name, parse_cards
 from lintra.losses import finite
 from lintra.models import FAMILIES, AbstractModel
@@ -101,6 +102,7 @@ def names() -> list[str]:
 
 def load(name: str) -> AbstractModel:
     """The published model of this name, such as `full-7-uniform(0,5)`."""
+    forks.check_not_forked()
     return published().load(name)
 
 

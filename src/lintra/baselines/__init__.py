@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from jaxtyping import Array, Key
 
+from lintra import forks
 from lintra.baselines.bayes import Bayes, UnitBlindBayes
 from lintra.baselines.iterative import IterativeRidge
 from lintra.baselines.ridge import AdaptiveRidge, ConstantRidge, LeastSquares, oracle_weights
@@ -34,6 +35,7 @@ def baseline(name: str, problem: NoisyRegression, *, key: Key[Array, ""]) -> Abs
     """
     if name not in BASELINES:
         raise ValueError(f"`name` must be one of {', '.join(BASELINES)}, got {name!r}.")
+    forks.check_not_forked()
     return BASELINES[name](problem, key)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lintra import checks
+from lintra import checks, memory
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
 from lintra.objective import half_square
 from lintra.problem import NoisyRegression
@@ -40,6 +40,7 @@ class TunedRidge(AbstractRidge):
         mean_square = problem.noise.second_moment
         if mean_square == 0:
             return cls(jnp.ones(()), jnp.zeros(()))
+        memory.require_sampling(problem.dim, problem.context, _BLOCK)
         sequences = _prepare(problem, key, num_blocks)
         best = minimize(
             lambda at: float(_loss(jnp.exp(jnp.asarray(at)), *sequences, problem.covariance)),

@@ -139,6 +139,11 @@ def shard(chains: list[Chain], number: int, count: int) -> list[Chain]:
     """
     if not 1 <= number <= count:
         raise ValueError(f"`shard` must be from 1/N to N/N, got {number}/{count}.")
+    if count > len(chains):
+        raise ValueError(
+            f"`shard` must have at most {len(chains)} parts, since there are {len(chains)} chains and each is "
+            f"trained in one place, got {number}/{count}."
+        )
     loads, shares = [0.0] * count, [[] for _ in range(count)]
     for heaviest in sorted(chains, key=total_cost, reverse=True):
         least = loads.index(min(loads))

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lintra import checks, native
+from lintra import checks, forks, native
 from lintra._version import __version__
 from lintra.evaluation import Track
 from lintra.models import AbstractModel
@@ -22,6 +22,7 @@ from lintra.training.outcome import Trained, judge
 from lintra.training.paper import Paper
 from lintra.training.recipe import AbstractRecipe, Task
 from lintra.training.run import Run
+from lintra.training.sizes import require_memory
 from lintra.training.stage import AbstractStage, Models, Shelf
 from lintra.training.version import TRAINING_VERSION
 
@@ -65,9 +66,15 @@ def train(
     (2, True)
     """
     recipe = Fast() if recipe is None else recipe
+    if not isinstance(task, Task):
+        raise TypeError(f"`task` must be a Task, such as Task('full', 7, 'uniform(0,5)'), got {task!r}.")
+    if not isinstance(recipe, AbstractRecipe):
+        raise TypeError(f"`recipe` must be a recipe, such as Fast() or Paper(), got {recipe!r}.")
+    forks.check_not_forked()
     checks.whole_number("num_sequences", num_sequences)
     checks.whole_number("seed", seed, minimum=0)
     checks.require_64_bits()
+    require_memory(task, recipe, num_sequences)
     training_key, judging_key = jax.random.split(jax.random.key(seed))
     known = _checked(known or {}, task)
     stages = recipe.stages(task, training_key, tuple(known))
