@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from lintra import zoo
+from lintra import checks, memory, zoo
 from lintra.compiled import keep_compiled_programs
 from lintra.evaluation import Track, evaluate
 from lintra.losses import Comparison
@@ -32,6 +32,8 @@ def publish(
     All models of one problem are measured on the same sequences, in one of an executor's processes.
     The best seed of a cell is the one that was best when its training ended, not the one that is best here.
     """
+    checks.whole_number("num_sequences", num_sequences)
+    checks.whole_number("seed", seed, minimum=0)
     cells = list(dict.fromkeys(cell for chain in chains for cell in chain))
     missing = set(store.missing(cells))
     there = [cell for cell in cells if cell not in missing]
@@ -39,6 +41,7 @@ def publish(
     for cell in there:
         problems.setdefault((cell.task.noise, cell.task.dim, cell.task.context), []).append(cell)
     largest_first = sorted(problems.items(), key=lambda place: -len(place[1]))
+    memory.require_losses(num_sequences, max(map(len, problems.values()), default=0))
     futures = {
         executor.submit(_entries, own, store.folder, num_sequences, seed, f"publish {place}"): place
         for place, own in largest_first

@@ -21,9 +21,24 @@ Watch = Callable[[int, int, int, int, float | None], None]
 """Told about once a second: cells done, cells in all, chains under way, cells failed, seconds left if known."""
 
 
-def run(chains: list[Chain], folder: Path, executor: Executor, *, watch: Watch) -> list[Failure]:
-    """Train all cells that are not in the store, and return those that are not there in the end, and why."""
-    store = Store(folder)
+def run(
+    chains: list[Chain],
+    folder: Path,
+    executor: Executor,
+    *,
+    watch: Watch,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> list[Failure]:
+    """Train all cells that are not in the store, and return those that are not there in the end, and why.
+
+    Arguments:
+        chains: The cells.
+        folder: The store, made if it is not there.
+        executor: Where chains are trained.
+        watch: Told about once a second how far it is.
+        say: Told about every file of the store that is damaged and trained again.
+    """
+    store = Store(folder, say)
     store.prepare()
     chains = sorted(dict.fromkeys(chains), key=total_cost, reverse=True)
     everything = list(dict.fromkeys(cell for chain in chains for cell in chain))

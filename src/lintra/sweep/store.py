@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,16 @@ from lintra.sweep.grid import Cell
 class Store:
     """A folder of trained cells.
 
+    A file that is damaged, empty or another model's counts as missing.
+
     Arguments:
         folder: Where it is.
+        say: Told once about every file that counts as missing.
     """
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, say: Callable[[str], None] = lambda sentence: None):
+        self.folder, self._say = folder, say
+        self._checked: dict[Path, tuple[tuple[int, int], bool]] = {}  # by path: time and size, and whether intact
 
     def prepare(self) -> None:
         """Make the folder if it is not there, and see that it can be written to, before hours of work."""
@@ -40,17 +44,41 @@ class Store:
         return self.folder / f"{cell.name}-{cell.key}.safetensors"
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Those cells that are not there."""
-        return [cell for cell in cells if not self.path(cell).exists()]
+        """Those cells that are not there, or not intact. A file is read again only when it has changed."""
+        return [cell for cell in cells if not self._is_intact(cell)]
 
     def holds(self, cell: Cell) -> bool:
-        """Whether a cell is there and whole; a file that is not whole is put out of the way."""
-        if self.missing([cell]):
-            return False
+        """Whether a cell is there and intact; a damaged file is renamed to `*.damaged`."""
+        if self._is_intact(cell):
+            return True
+        path = self.path(cell)
+        if path.exists():
+            os.replace(path, path.with_suffix(".damaged"))
+        return False
+
+    def _is_intact(self, cell: Cell) -> bool:
+        path = self.path(cell)
         try:
-            self.load(cell)
-        except ValueError:
-            os.replace(self.path(cell), self.path(cell).with_suffix(".damaged"))
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        version = status.st_mtime_ns, status.st_size
+        known, intact = self._checked.get(path, (None, False))
+        if known != version:
+            intact = self._check(cell)
+            self._checked[path] = version, intact
+        return intact
+
+    def _check(self, cell: Cell) -> bool:
+        """Read a cell's file, and say so if it cannot be used."""
+        task = cell.task
+        try:
+            model = self.load(cell)
+            found = model.family, model.num_layers, model.num_heads, model.dim, model.context
+            if found != (task.variant, task.layers, task.heads, task.dim, task.context):
+                raise ValueError("it holds another model.")
+        except ValueError as error:
+            self._say(f"The file of {cell.name} cannot be used and counts as missing: {error}")
             return False
         return True
 
@@ -80,7 +108,7 @@ class Store:
         """How long the training of each cell took, by its hash, from the journal."""
         path = self.folder / "journal.jsonl"
         times = {}
-        for line in path.read_text().splitlines() if path.exists() else []:
+        for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
             try:
                 entry = json.loads(line)
                 times[entry["key"]] = float(entry["seconds"])
