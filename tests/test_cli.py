@@ -77,12 +77,12 @@ def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("baselines", "--noise", "loud(1)"), "`noise` must look like"),
-        (("baselines", "--dim", "0"), "`dim` must be a whole number of at least 1, got 0"),
+        (("baselines", "--noise", "loud(1)"), "`--noise` must look like"),
+        (("baselines", "--dim", "0"), "`--dim` must be a whole number of at least 1, got 0"),
         (("baselines", "--method", "lasso"), "`--method` must be one of"),
         (("baselines", "--seed", "99999999999999999999"), "`--seed` must be"),
         (("evaluate", "missing.safetensors"), "missing.safetensors"),
-        (("bench", "--case", "none"), "`case` must be one of"),
+        (("bench", "--case", "none"), "`--case` must be one of"),
     ],
 )
 def test_bad_input_ends_in_one_sentence(arguments, says, complaint):
@@ -94,7 +94,7 @@ def test_the_package_is_a_command():
         [sys.executable, "-m", "lintra", "baselines", "--dim", "0"], capture_output=True, text=True
     )
     assert run.returncode == 2
-    assert "`dim` must be a whole number of at least 1, got 0" in run.stderr
+    assert "`--dim` must be a whole number of at least 1, got 0" in run.stderr
     assert "Traceback" not in run.stderr
     assert run.stdout == ""
 
@@ -173,9 +173,9 @@ def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatc
     ("changes", "sentence"),
     [
         (("--recipe", "slow"), "`--recipe` must be one of fast, paper, got 'slow'."),
-        (("--objective", "luck"), "`objective` must be one of query, truth, bayes, got 'luck'."),
-        (("--learning-rate", "-1"), "`learning_rate` must be finite and above zero, got -1.0."),
-        (("--steps", "0"), "`steps` must be a whole number of at least 1, got 0."),
+        (("--objective", "luck"), "`--objective` must be one of query, truth, bayes, got 'luck'."),
+        (("--learning-rate", "-1"), "`--learning-rate` must be finite and above zero, got -1.0."),
+        (("--steps", "0"), "`--steps` must be a whole number of at least 1, got 0."),
         (("--out", "occupied"), "cannot be used"),
     ],
 )
@@ -193,8 +193,6 @@ def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path,
 
 
 def test_an_option_without_meaning_is_refused_and_not_ignored(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"`--steps` has no meaning for gd\+\+ with the recipe fast: leave it out"
-    ):
+    with pytest.raises(ValueError, match=r"`steps` has no meaning for gd\+\+ with the recipe fast: leave it out"):
         run(*TRAIN, "--steps", 10, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(undisturbed, tmp_path, mon
 
 
 def test_the_folder_of_another_run_is_refused(undisturbed):
-    with pytest.raises(ValueError, match=r"holds a run with steps = 400, not 500. Choose another `--out`"):
+    with pytest.raises(ValueError, match=r"holds a run with steps = 400, not 500. Choose another folder"):
         train(TASK, replace(QUICK, steps=500), folder=undisturbed[0])
     run = Run(
         undisturbed[0], json.loads((undisturbed[0] / "settings.json").read_text())["settings"], {}, say=print

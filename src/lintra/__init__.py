@@ -19,6 +19,11 @@ otherwise: a deep linear transformer is a polynomial of degree 3^layers in its d
 
 import os
 
+from lintra import interrupts
+
+if interrupts.is_command():  # before the imports below, which take seconds
+    interrupts.end_at_once()
+
 import jax
 
 if "JAX_ENABLE_X64" not in os.environ:

@@ -8,10 +8,24 @@ import typer
 
 from lintra import checks, terminal, zoo
 from lintra.anatomy import Account, account
-from lintra.cli.base import MODEL, Json, OwnNoise, Seed, Sequences, app, draw, find_model, keys
+from lintra.cli.base import (
+    MODEL,
+    Json,
+    OwnNoise,
+    Seed,
+    Sequences,
+    app,
+    check_file,
+    check_folder,
+    draw,
+    find_model,
+    keys,
+)
 from lintra.compiled import keep_compiled_programs
+from lintra.evaluation import require_memory
 from lintra.export import FORMATS, export
 from lintra.plots import Curve, Plot
+from lintra.problem import NoisyRegression
 from lintra.storage import write_aside
 
 Model = Annotated[str, typer.Argument(help=MODEL)]
@@ -29,6 +43,9 @@ def explain(
     """What a model does: its ω, how it scales, steps and remembers, the noise it believes in, what it needs."""
     found, prior = find_model(model, noise)
     key = keys(seed)[0]
+    require_memory(NoisyRegression(found.dim, found.context, prior), sequences, 4 * found.num_layers)
+    if out is not None:
+        check_folder(out)
     keep_compiled_programs()
     track = terminal.progress("without one ω")
     told = account(found, prior, num_sequences=sequences, key=key, track=track)
@@ -51,7 +68,9 @@ def export_command(
     out: Annotated[Path | None, typer.Option(help="File to write; default: the screen.")] = None,
 ) -> None:
     """Write the algorithm that a model is: as a program that needs NumPy alone, as pseudo-code, or as LaTeX."""
-    checks.one_of("--format", form, FORMATS)
+    checks.one_of("form", form, FORMATS)
+    if out is not None:
+        check_file(out)
     found, noise = zoo.find(model)
     text = export(found, title=_title(model), noise=noise or "unknown", form=form)
     if out is None:

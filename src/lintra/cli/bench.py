@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from lintra import bench as benchmarks
-from lintra import terminal
-from lintra.cli.base import Json, app
+from lintra import checks, terminal
+from lintra.cli.base import Json, app, check_folder
 
 
 @app.command()
@@ -26,7 +26,9 @@ def bench(
     if regressions:
         return _regressions(json)
     if case and (table or plot):
-        raise ValueError("`--case` compares two sides and `--table` and `--plot` show ours alone: ask for one.")
+        raise ValueError("`case` compares two sides and `table` and `plot` show ours alone: ask for one.")
+    for name in case or ():
+        checks.one_of("case", name, tuple(benchmarks.CASES))
     rows = _costs(plot) if table or plot else _cases(case or list(benchmarks.CASES))
     if json:
         terminal.print_rows(rows)
@@ -69,7 +71,9 @@ def _cases(names: list[str]) -> list[dict[str, Any]]:
 
 def _costs(plot: Path | None) -> list[dict[str, Any]]:
     if plot and plot.suffix not in (".svg", ".png", ".pdf"):
-        raise ValueError(f"`--plot` must end in .svg, .png or .pdf, got {str(plot)!r}.")
+        raise ValueError(f"`plot` must end in .svg, .png or .pdf, got {str(plot)!r}.")
+    if plot:
+        check_folder(plot.parent)
     _use_one_processor()
     rows = benchmarks.costs(track=terminal.progress("costs"))
     if plot:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from lintra import explorer, terminal, zoo
-from lintra.cli.base import Seed, app
+from lintra import checks, explorer, memory, terminal, zoo
+from lintra.baselines import BASELINES
+from lintra.cli.base import Seed, app, check_file, keys
 from lintra.compiled import cache_folder, keep_compiled_programs
 from lintra.storage import write_aside
 
@@ -29,12 +30,12 @@ def explore(
 ) -> None:
     """Open the explorer: one page that runs the models of the zoo, with no server and no outside address."""
     place = out or cache_folder() / "explorer.html"
-    if place.is_dir():
-        raise ValueError(
-            f"`--out` '{place}' is a folder; say which file to write, such as '{place / 'lintra.html'}'."
-        )
+    keys(seed)
+    memory.require_losses(checks.whole_number("num_sequences", sequences), 25 * len(BASELINES))
+    check_file(place)
     kept = zoo.read(zoo_file)
     if measure:
+        check_file(explorer.curves_file(kept.path))
         keep_compiled_programs()
         curves = explorer.measure(kept, num_sequences=sequences, seed=seed, track=terminal.progress)
         explorer.write_curves(kept.path, curves)

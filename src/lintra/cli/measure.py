@@ -6,7 +6,7 @@ from typing import Annotated
 import jax
 import typer
 
-from lintra import paper, terminal
+from lintra import checks, memory, paper, terminal
 from lintra import rows as rows_of
 from lintra.baselines import BASELINES, baseline
 from lintra.cli.base import (
@@ -24,7 +24,7 @@ from lintra.cli.base import (
     keys,
     show,
 )
-from lintra.evaluation import evaluate, evaluate_layers
+from lintra.evaluation import evaluate, evaluate_layers, require_memory
 from lintra.losses import Estimate
 from lintra.models import Rescaled
 from lintra.predictor import AbstractPredictor
@@ -49,10 +49,11 @@ def baselines(
     json: Json = False,
 ) -> None:
     """Adjusted loss of the oracle, the ridge baselines and the Bayes floor, beside the paper's figures."""
-    rows = []
-    for text in noise:
-        problem = NoisyRegression(dim, context, text)
-        seeds = keys(seed)
+    problems = [NoisyRegression(dim, context, text) for text in noise]
+    for problem in problems:
+        _check_sizes(problem, method, sequences, len(method), repetitions)
+    rows, seeds = [], keys(seed)
+    for problem in problems:
         predictors, refused = _baselines(method, problem, seeds[0])
         track = terminal.progress(str(problem.noise))
         comparison = evaluate(predictors, problem, num_sequences=sequences, key=seeds[1], track=track)
@@ -81,11 +82,15 @@ def evaluate_command(
     json: Json = False,
 ) -> None:
     """Adjusted loss of models, on fresh sequences."""
-    rows = []
+    seeds, found = keys(seed), []
     for name in model_name:
         model, prior = find_model(name, noise)
         problem = NoisyRegression(model.dim, model.context if context is None else context, prior)
-        seeds = keys(seed)
+        kept = max(1 + len(method), model.num_layers if every_layer else 0)
+        _check_sizes(problem, method, sequences, kept, repetitions)
+        found.append((name, model, problem))
+    rows = []
+    for name, model, problem in found:
         used = Rescaled(model) if rescale else model
         predictors, refused = _baselines(method, problem, seeds[0])
         measured = {model.family: used, **predictors}
@@ -107,13 +112,20 @@ def evaluate_command(
     show(rows, f"Adjusted loss, {sequences:,} sequences, models used {scaled}", json)
 
 
+def _check_sizes(
+    problem: NoisyRegression, methods: list[str], sequences: int, num_kept: int, repetitions: int
+) -> None:
+    """Reject settings before any work."""
+    for name in methods:
+        checks.one_of("method", name, tuple(BASELINES))
+    memory.require_repetitions(checks.whole_number("num_repetitions", repetitions, minimum=0), num_kept)
+    require_memory(problem, sequences, num_kept)
+
+
 def _baselines(
     names: list[str], problem: NoisyRegression, key: jax.Array
 ) -> tuple[dict[str, AbstractPredictor], dict[str, str]]:
     """The baselines that are defined for the problem, and for the others the sentence that says why not."""
-    unknown = [name for name in names if name not in BASELINES]
-    if unknown:
-        raise ValueError(f"`--method` must be one of {', '.join(BASELINES)}, got {unknown[0]!r}.")
     defined, refused = {}, {}
     for name in names:
         try:

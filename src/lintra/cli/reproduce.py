@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, cores, publishing, terminal, zoo
-from lintra.cli.base import STORE, Json, Seed, app
+from lintra import checks, cores, memory, paper, publishing, table1, terminal, zoo
+from lintra.cli.base import STORE, Json, Seed, app, check_file, check_folder, keys
 from lintra.compiled import keep_compiled_programs
 from lintra.measurements import Measurements
 from lintra.sweep import GRIDS, Processes, Store
@@ -28,15 +28,17 @@ def publish(
     """Make a zoo from the models of a sweep: measure them on fresh sequences and write weights and cards."""
     grids = grid or ["table1", "figure8"]
     for name in grids:
-        checks.one_of("--grid", name, tuple(GRIDS))
-    keep_compiled_programs()
+        checks.one_of("grid", name, tuple(GRIDS))
+    _check_settings(sequences, seed)
     if not store.is_dir():
-        raise ValueError(f"`--store` '{store}' is not there. Train it first: lintra sweep {grids[0]}")
+        raise FileNotFoundError(f"`store` '{store}' is not there. Train it first: lintra sweep {grids[0]}")
+    check_file(out)
+    keep_compiled_programs()
     chains = [chain for name in grids for chain in GRIDS[name]()]
     with Processes(cores.count()) as executor:
         track = terminal.progress("measuring")
         missing = publishing.publish(
-            chains, Store(store), out, executor, num_sequences=sequences, seed=seed, track=track
+            chains, Store(store, terminal.say), out, executor, num_sequences=sequences, seed=seed, track=track
         )
     for name in missing:
         terminal.say(f"{name} is not in the store.")
@@ -72,8 +74,11 @@ def figure(
 
     for name in number:
         checks.one_of("number", name, tuple(figures.FIGURES))
+    _check_settings(sequences, seed)
+    kept = zoo.read(zoo_file)
+    check_folder(out)
     keep_compiled_programs()
-    measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    measurements = Measurements(kept, sequences=sequences, seed=seed, track=terminal.progress)
     for name in number:
         for path in figures.make(name, measurements, out)[1]:
             terminal.say(str(path))
@@ -87,9 +92,19 @@ def report(
     seed: Seed = 0,
 ) -> None:
     """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
+    _check_settings(sequences, seed)
+    kept = zoo.read(zoo_file)
+    check_folder(out)
     from lintra import report as reports  # imports matplotlib
 
     keep_compiled_programs()
-    measurements = Measurements(zoo.read(zoo_file), sequences=sequences, seed=seed, track=terminal.progress)
+    measurements = Measurements(kept, sequences=sequences, seed=seed, track=terminal.progress)
     with Processes(cores.count()) as executor:
         terminal.say(f"The report is {reports.make(measurements, out, executor, terminal.say)}")
+
+
+def _check_settings(sequences: int, seed: int) -> None:
+    """Reject settings before any work: in a column of Table 1 every method has two losses a sequence."""
+    methods = 7 * len(paper.VARIANTS) + len(table1.BASELINES)
+    memory.require_losses(checks.whole_number("num_sequences", sequences), 2 * methods)
+    keys(seed)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lintra import checks, terminal, theory
-from lintra.cli.base import Json, app, draw
+from lintra.cli.base import Json, app, check_folder, draw
 from lintra.compiled import keep_compiled_programs
 
 _COLUMNS = {
@@ -31,6 +31,8 @@ def theory_command(
     """Check the paper's claims: what was measured, what was predicted, and whether it holds."""
     for name in claim or ():
         checks.one_of("claim", name, tuple(theory.CLAIMS))
+    if claim:
+        check_folder(out)
     keep_compiled_programs()
     findings = {}
     for name in claim or theory.CLAIMS:

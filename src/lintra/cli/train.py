@@ -13,6 +13,7 @@ from lintra.noise import parse_noise
 from lintra.sweep import GRIDS
 from lintra.training import RECIPES, Task, TrainingFailedError
 from lintra.training import train as train_model
+from lintra.training.sizes import require_memory
 
 
 @app.command()
@@ -39,11 +40,10 @@ def train(
     task = Task(variant, layers, noise, heads=heads, dim=dim, context=context)
     given = {"seeds": seeds, "objective": objective, "steps": steps, "learning_rate": learning_rate}
     settings = {name: value for name, value in given.items() if value is not None}
-    checks.one_of("--recipe", recipe, tuple(RECIPES))
+    checks.one_of("recipe", recipe, tuple(RECIPES))
     chosen = RECIPES[recipe](**settings)
     for name in sorted(chosen.unused(task) & set(settings)):
-        option = f"`--{name.replace('_', '-')}`"
-        raise ValueError(f"{option} has no meaning for {variant} with the recipe {recipe}: leave it out.")
+        raise ValueError(f"`{name}` has no meaning for {variant} with the recipe {recipe}: leave it out.")
     keys(seed)
     folder = out or Path("runs") / (task.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
     keep_compiled_programs()
@@ -78,20 +78,21 @@ def sweep(
 ) -> None:
     """Train a grid of models. What is in the store is not trained again; an interrupted sweep goes on."""
     checks.one_of("grid", grid, tuple(GRIDS))
-    checks.whole_number("--workers", workers)
-    checks.whole_number("--layers", 1 if layers is None else layers)
+    checks.whole_number("workers", workers)
+    if layers is not None:
+        _check_depth(layers)
     chosen = {"noises": noise and [str(parse_noise(text)) for text in noise], "layers": layers}
     chains = GRIDS[grid](**{name: value for name, value in chosen.items() if value is not None})
     if shard is not None:
         chains = sweeps.shard(chains, *_parse_shard(shard))
     if scheduler and scheduler_file:
-        raise ValueError("`--scheduler` and `--scheduler-file` say the same thing: give one.")
+        raise ValueError("`scheduler` and `scheduler_file` say the same thing: give one.")
     away = bool(scheduler or scheduler_file)
     executor = sweeps.cluster(scheduler, scheduler_file) if away else sweeps.Processes(workers)
     folder = store.absolute()
     terminal.say(f"{sum(map(len, chains))} cells in {len(chains)} chains; the store is {folder}")
     with executor, terminal.Sweeping(grid) as shown:
-        failures = sweeps.run(chains, folder, executor, watch=shown.watch)
+        failures = sweeps.run(chains, folder, executor, watch=shown.watch, say=terminal.say)
     missing = {failure.cell.name: failure.sentence for failure in failures}
     if json:
         seconds = sweeps.Store(folder).seconds()
@@ -107,8 +108,14 @@ def sweep(
         raise typer.Exit(1)
 
 
+def _check_depth(layers: int) -> None:
+    """Reject a grid whose deepest models cannot be trained, before its cells are listed."""
+    task = Task("full", checks.whole_number("layers", layers), "fixed(1)")
+    require_memory(task, RECIPES["fast"](), num_sequences=1)
+
+
 def _parse_shard(text: str) -> tuple[int, int]:
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal()):
-        raise ValueError(f"`--shard` must be like 2/8, got {text!r}.")
+        raise ValueError(f"`shard` must be like 2/8, got {text!r}.")
     return int(number), int(count)

@@ -12,11 +12,12 @@ def cluster(scheduler: str | None = None, scheduler_file: Path | None = None) ->
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("A cluster needs Dask: pip install 'lintra[cluster]'.") from None
+        raise ImportError("A cluster needs Dask: pip install 'lintra[cluster]'.") from None
     if scheduler_file is not None and not scheduler_file.exists():
-        raise ValueError(f"`--scheduler-file` '{scheduler_file}' is not there.")
+        raise FileNotFoundError(f"`scheduler_file` '{scheduler_file}' is not there.")
     try:
         client = Client(scheduler, scheduler_file=scheduler_file and str(scheduler_file), timeout=10)
     except (OSError, ValueError) as error:
-        raise ValueError(f"`--scheduler` {scheduler or scheduler_file} does not answer: {error}") from None
+        name, value = ("scheduler", scheduler) if scheduler_file is None else ("scheduler_file", scheduler_file)
+        raise ValueError(f"`{name}` '{value}' does not answer: {error}") from None
     return client.get_executor(pure=False)  # a chain whose worker died is given to another one

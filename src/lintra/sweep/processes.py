@@ -22,7 +22,7 @@ def finished(
 
 
 class WorkerDiedError(Exception):
-    """A process ended without a result."""
+    """A process ended without a result, perhaps killed by the system for lack of memory."""
 
 
 class Processes(ThreadPoolExecutor):
@@ -33,8 +33,9 @@ class Processes(ThreadPoolExecutor):
     """
 
     def __init__(self, workers: int):
-        super().__init__(workers, thread_name_prefix="lintra-sweep")
+        super().__init__(workers, thread_name_prefix="lintra-sweep", initializer=_block_interrupts)
         self._children: set[Any] = set()
+        self._ended = threading.Event()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a function in a process of its own."""
@@ -43,6 +44,7 @@ class Processes(ThreadPoolExecutor):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool | None:
         """Wait for all work, or end it."""
         if kind is not None:
+            self._ended.set()
             self.shutdown(wait=False, cancel_futures=True)
             for child in list(self._children):
                 child.kill()
@@ -52,8 +54,10 @@ class Processes(ThreadPoolExecutor):
     def _apart(self, function: Callable[..., Any], arguments: tuple, options: dict[str, Any]) -> Any:
         receiver, sender = _spawn.Pipe(duplex=False)
         child = _spawn.Process(target=_work, args=(sender, function, arguments, options), daemon=True)
-        self._children.add(child)
         child.start()
+        self._children.add(child)
+        if self._ended.is_set():  # while it was being started
+            child.kill()
         sender.close()
         try:
             worked, result = receiver.recv()
@@ -66,6 +70,15 @@ class Processes(ThreadPoolExecutor):
         if not worked:
             raise result
         return result
+
+
+def _block_interrupts() -> None:
+    """Keep Ctrl-C from this thread and from the processes that it starts: it is meant for the main thread alone.
+
+    A new process inherits the mask, and so it cannot be interrupted while it is still importing.
+    """
+    if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _work(sender: Connection, function: Callable[..., Any], arguments: tuple, options: dict[str, Any]) -> None:

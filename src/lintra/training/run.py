@@ -59,7 +59,7 @@ class Run:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise ValueError(
-                f"`{folder}` is in use by another run. Wait for it, or choose another `--out`."
+                f"`folder` '{folder}' is in use by another run. Wait for it, or choose another folder."
             ) from None
         try:
             self._sweep()
@@ -83,7 +83,9 @@ class Run:
         leaves, structure = jax.tree.flatten_with_path(template)
         expected = {_path(path): (leaf.shape, leaf.dtype) for path, leaf in leaves}
         if expected != {name: (array.shape, array.dtype) for name, array in self._arrays.items()}:
-            raise ValueError(f"`{self.folder}` was written by another version of lintra. Choose another `--out`.")
+            raise ValueError(
+                f"`folder` '{self.folder}' was written by another version of lintra. Choose another folder."
+            )
         return jax.tree.unflatten(structure, [jnp.asarray(self._arrays[name]) for name in expected])
 
     def record(self, line: dict[str, Any]) -> None:
@@ -128,14 +130,15 @@ class Run:
                 old, old_versions = before["settings"], before["versions"]
             except (ValueError, KeyError, TypeError):
                 raise ValueError(
-                    f"`{path}` cannot be read. Choose another `--out`, or remove the folder."
+                    f"`folder` '{self.folder}' has settings that cannot be read. "
+                    "Choose another folder, or remove it."
                 ) from None
             changed = [name for name in {**old, **settings} if old.get(name) != settings.get(name)]
             if changed:
                 name = changed[0]
                 raise ValueError(
-                    f"`{self.folder}` holds a run with {name} = {old.get(name)}, not {settings.get(name)}. "
-                    "Choose another `--out`, or remove the folder."
+                    f"`folder` '{self.folder}' holds a run with {name} = {old.get(name)}, "
+                    f"not {settings.get(name)}. Choose another folder, or remove it."
                 )
             if old_versions != versions:
                 self._say(f"The run in `{self.folder}` was begun with other versions: its last bits may differ.")

@@ -1,0 +1,178 @@
+"""Ctrl-C and forks, in real processes."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+# Interrupts are heeded even where the tests run in the background, and Python starts as from a shell.
+_FRESH = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts Python in a process group of its own, which ends with the test."""
+    started = []
+
+    def begin(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _FRESH, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=tmp_path,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def _wait(condition, seconds=100.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this should have happened by now"
+        time.sleep(0.02)
+
+
+def _cpu_seconds(process):
+    times = psutil.Process(process.pid).cpu_times()
+    return times.user + times.system
+
+
+def _interrupt(process):
+    """Interrupt a process and its children, as a terminal does, and return what was said."""
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "KeyboardInterrupt" not in errors
+    return errors
+
+
+@pytest.mark.parametrize("seconds", [0.2, 1.0, 2.5])
+def test_an_interrupt_during_the_imports_ends_in_one_line(start, seconds):
+    process = start("-m", "lintra", "baselines", "--sequences", 10**8)
+    _wait(lambda: _cpu_seconds(process) > seconds)
+    assert _interrupt(process) == "lintra: interrupted.\n"
+
+
+def test_an_interrupt_while_children_are_starting_ends_them_all_in_silence(start):
+    process = start("-m", "lintra", "sweep", "tiny")
+
+    def workers():
+        children = psutil.Process(process.pid).children()
+        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+    _wait(workers)
+    children = workers()
+    lines = _interrupt(process).splitlines()
+    assert lines[-1] == "lintra: interrupted."
+    assert len(lines) == 2  # and what the sweep said first
+    _wait(lambda: all(not c.is_running() or c.status() == psutil.STATUS_ZOMBIE for c in children))
+
+
+_COMPILING = """
+import hashlib, importlib.util, sys
+spec = importlib.util.spec_from_file_location("interrupts", sys.argv[1])
+interrupts = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(interrupts)
+interrupts.end_at_once()
+with interrupts.cleaned_up():
+    print("started", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # minutes in C, where Python cannot raise KeyboardInterrupt
+"""
+
+
+def test_an_interrupt_ends_a_long_computation_outside_of_python(start):
+    module = importlib.util.find_spec("lintra.interrupts")
+    assert module is not None
+    process = start("-c", _COMPILING, module.origin)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    time.sleep(0.3)
+    assert _interrupt(process) == "lintra: interrupted.\n"
+
+
+_FORKING = """
+import os, sys
+import jax
+import lintra
+from lintra.baselines import LeastSquares
+
+def in_child(function):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            function()
+            print("computed", flush=True)
+        except RuntimeError as error:
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+problem = lintra.NoisyRegression(dim=1, context=2)
+evaluate = lambda: lintra.evaluate({"ols": LeastSquares()}, problem, num_sequences=1, key=key)
+in_child(lambda: lintra.zoo.load("gd++-1-uniform(0,5)"))  # before JAX was used, which is harmless
+key = jax.random.key(0)
+in_child(evaluate)
+in_child(lambda: lintra.evaluate_layers({}, problem, key=key))
+in_child(lambda: lintra.repeat_protocol({}, problem, key=key))
+in_child(lambda: lintra.baseline("tuned-ridge", problem, key=key))
+in_child(lambda: lintra.train(lintra.Task("gd++", 1, "fixed(1)")))
+in_child(lambda: lintra.zoo.load("gd++-1-uniform(0,5)"))
+in_child(lambda: in_child(evaluate))
+"""
+
+
+def test_a_forked_child_is_told_to_use_spawn_and_does_not_hang(start):
+    process = start("-W", "ignore", "-c", _FORKING)
+    output, errors = process.communicate(timeout=60)
+    first, *others = output.splitlines()
+    assert first == "computed", errors
+    assert others[-1] == "computed"  # by the grandchild's parent, which computes nothing itself
+    sentence = "JAX does not survive a fork: use multiprocessing's 'spawn' start method."
+    assert len(others) == 8
+    assert all(sentence in line for line in others[:-1]), output
+
+
+def test_only_the_command_line_changes_how_interrupts_are_handled():
+    import lintra.interrupts as interrupts
+
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts.cleaned_up():
+        assert signal.getsignal(signal.SIGINT) is before
+    assert not interrupts.is_command()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "original", "is_one"),
+    [
+        (["/usr/bin/lintra", "zoo"], ["python", "/usr/bin/lintra", "zoo"], True),
+        (["-m", "zoo"], ["python", "-m", "lintra", "zoo"], True),
+        (["-m"], ["python", "-X", "dev", "-m", "lintra"], True),
+        (["-m", "lintra"], ["python", "-m", "pytest", "lintra"], False),
+        (["script.py", "lintra"], ["python", "script.py", "lintra"], False),
+        ([""], ["python"], False),
+    ],
+)
+def test_a_command_is_told_from_a_program_that_imports_lintra(arguments, original, is_one, monkeypatch):
+    from lintra.interrupts import is_command
+
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(sys, "orig_argv", original)
+    assert is_command() is is_one

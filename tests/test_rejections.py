@@ -1,0 +1,212 @@
+"""What commands and the library reject before they work, and in which words."""
+
+import builtins
+import sys
+from pathlib import Path
+
+import pytest
+
+import lintra
+from lintra import memory
+from lintra.cli import main
+from lintra.evaluation import require_memory
+from lintra.sweep import GRIDS, cluster, shard
+from lintra.training import Task
+from lintra.training.run import Run
+
+MODEL = "diag-4-uniform(0,5)"
+NOISE = ("--noise", "fixed(1)")
+HUGE = 10**12
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch, tmp_path):
+    """A machine of 24 GB, in a folder in which `occupied` is a file."""
+    monkeypatch.setattr(memory, "available", lambda: 24 * 10**9)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "occupied").write_text("a file, not a folder")
+
+
+def _forbid_work(monkeypatch):
+    """Fail where a command begins to measure, to train or to start processes."""
+
+    def work(*_, **__):
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr("lintra.evaluation.in_order", work)
+    monkeypatch.setattr("lintra.training.loop.follow", work)
+    monkeypatch.setattr("lintra.sweep.processes.Processes.submit", work)
+    monkeypatch.setattr("lintra.bench.costs", work)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("report", "--sequences", -5), "`--sequences` must be a whole number of at least 1, got -5."),
+        (("report", "--seed", -1), "`--seed` must be a whole number from 0 to 2^63 - 1, got -1."),
+        (("report", "--out", "occupied"), "'occupied' cannot be used: File exists."),
+        (("report", "--zoo", "none.safetensors"), "'none.safetensors' cannot be used: No such file or directory."),
+        (("figure", 9), "`NUMBER` must be one of 1, 2, 3,"),
+        (("figure", 1, "--sequences", 0), "`--sequences` must be a whole number of at least 1, got 0."),
+        (("figure", 1, "--out", "occupied"), "'occupied' cannot be used"),
+        (("publish", "zoo.safetensors", "--sequences", 0), "`--sequences` must be"),
+        (("publish", "zoo.safetensors", "--store", "none"), "`--store` 'none' is not there. Train it first"),
+        (("publish", "occupied/zoo.safetensors", "--store", "."), "'occupied' cannot be used"),
+        (("publish", "zoo.safetensors", "--grid", "none"), "`--grid` must be one of table1, figure8, tiny"),
+        (("sweep", "none"), "`GRID` must be one of table1, figure8, tiny, got 'none'."),
+        (("sweep", "tiny", "--workers", 0), "`--workers` must be a whole number of at least 1, got 0."),
+        (("sweep", "tiny", "--layers", -2), "`--layers` must be a whole number of at least 1, got -2."),
+        (("sweep", "tiny", "--scheduler-file", "none.json"), "`--scheduler-file` 'none.json' is not there."),
+        (("train", "--variant", "full", "--layers", 0, *NOISE), "`--layers` must be"),
+        (("train", "--variant", "full", "--layers", 1, "--heads", 0, *NOISE), "`--heads` must be"),
+        (("train", "--variant", "full", "--layers", 1, "--sequences", 0, *NOISE), "`--sequences` must be"),
+        (("train", "--variant", "huge", "--layers", 1, *NOISE), "`--variant` must be one of"),
+        (("baselines", "--noise", "fixed(1)", "--noise", "loud(1)"), "`--noise` must look like"),
+        (("baselines", "--context", 10**30), f"`--context` must be below 2^63, got {10**30}."),
+        (("baselines", "--repetitions", -1), "`--repetitions` must be a whole number of at least 0, got -1."),
+        (("baselines", "--sequences", 0), "`--sequences` must be"),
+        (("evaluate", MODEL, "nosuch"), "`MODEL` 'nosuch' is not in the zoo"),
+        (("evaluate", MODEL, "--context", 0), "`--context` must be a whole number of at least 1, got 0."),
+        (("evaluate", MODEL, "--method", "lasso"), "`--method` must be one of"),
+        (("explain", MODEL, "--sequences", 0), "`--sequences` must be"),
+        (("explain", MODEL, "--noise", "loud(1)"), "`--noise` must look like"),
+        (("explain", MODEL, "--out", "occupied"), "'occupied' cannot be used"),
+        (("export", MODEL, "--format", "none"), "`--format` must be one of"),
+        (("export", MODEL, "--out", "occupied/x.py"), "'occupied' cannot be used"),
+        (("explore", "--measure", "--sequences", 0), "`--sequences` must be"),
+        (("explore", "--measure", "--out", "occupied/x.html"), "'occupied' cannot be used"),
+        (("theory", "none"), "`CLAIM` must be one of"),
+        (("theory", "lemma-4.3", "--out", "occupied"), "'occupied' cannot be used"),
+        (("bench", "--case", "none"), "`--case` must be one of"),
+        (("bench", "--plot", "occupied/x.svg"), "'occupied' cannot be used"),
+        (("bench", "--plot", "x.txt"), "`--plot` must end in .svg, .png or .pdf"),
+    ],
+)
+def test_bad_settings_are_rejected_before_any_work(arguments, says, complaint, monkeypatch):
+    _forbid_work(monkeypatch)
+    assert says in complaint(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("baselines", "--dim", 100_000), "`--dim` 100000 needs about 80 GB for one Gram matrix"),
+        (("baselines", "--dim", 20_000), "`--dim` 20000 needs about 256 GB for 16 Gram matrices at once"),
+        (("baselines", "--repetitions", HUGE, *NOISE), f"`--repetitions` {HUGE} needs about 64 TB for the keys"),
+        (("baselines", "--sequences", HUGE, *NOISE), f"`--sequences` {HUGE} needs about 48 TB for the losses"),
+        (("evaluate", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
+        (("explain", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 128 TB"),
+        (("report", "--sequences", HUGE), f"`--sequences` {HUGE} needs about 400 TB"),
+        (("figure", 1, "--sequences", HUGE), f"`--sequences` {HUGE} needs about"),
+        (("publish", "zoo.safetensors", "--sequences", HUGE, "--store", "."), f"`--sequences` {HUGE} needs about"),
+        (("explore", "--measure", "--sequences", HUGE), f"`--sequences` {HUGE}"),
+        (("sweep", "tiny", "--layers", 100_000), "`--layers` 100000 needs about 1.28 TB for the normal equations"),
+        (("sweep", "tiny", "--shard", f"1/{10**11}"), "`--shard` must have at most 2 parts"),
+    ],
+)
+def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, complaint, monkeypatch):
+    _forbid_work(monkeypatch)
+    assert says in complaint(*arguments)
+
+
+@pytest.mark.parametrize("variant", ["full", "diag", "gd++"])
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (("--layers", 100_000), "`--layers` 100000 needs about 1.28 TB for the normal equations of the fit"),
+        (("--layers", 2, "--dim", 100_000), "`--dim` 100000 needs about 80 GB for one Gram matrix"),
+        (("--layers", 2, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
+    ],
+)
+def test_training_beyond_memory_is_rejected(variant, changes, says, complaint, tmp_path):
+    assert says in complaint("train", "--variant", variant, *changes, *NOISE, "--out", "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_sizes_are_rejected_together_where_each_alone_would_fit(complaint):
+    full = ("train", "--variant", "full", *NOISE, "--out", "run")
+    assert "`--dim` 200 needs about 127 GB for a pool" in complaint(*full, "--layers", 2, "--dim", 200)
+    says = "`--layers` 500, `--heads` 1000, `--dim` 10 and `--seeds` 8 need about 38.7 GB for the parameters"
+    assert says in complaint(*full, "--layers", 500, "--heads", 1000)
+    paper = ("--recipe", "paper", "--layers", 50_000, "--seeds", 50)
+    assert "`--layers` 50000, `--dim` 10 and `--seeds` 50 need about" in complaint(*full, *paper)
+
+
+def test_what_fits_is_accepted_and_an_unknown_memory_rejects_nothing(monkeypatch):
+    problem = lintra.NoisyRegression(dim=10, context=20)
+    require_memory(problem, 10**9, 1)  # 8 GB
+    with pytest.raises(ValueError, match="`num_sequences` 1000000000 needs about 32 GB"):
+        require_memory(problem, 10**9, 4)
+    monkeypatch.setattr(memory, "available", lambda: None)
+    require_memory(problem, 10**9, 4)
+
+
+def test_the_memory_of_this_machine_is_known_or_unknown(monkeypatch):
+    monkeypatch.undo()
+    assert memory.available() is None or memory.available() > 10**8
+    monkeypatch.delattr("os.sysconf", raising=False)
+    assert memory.available() is None
+
+
+@pytest.mark.parametrize(
+    ("option", "says"), [("--sequences", "Unable to allocate"), ("--repetitions", "XLA could not allocate")]
+)
+def test_lack_of_memory_ends_in_one_sentence(option, says, monkeypatch, capsys):
+    """Real errors of NumPy and of XLA, asked for more than a process can address."""
+    monkeypatch.setattr(memory, "available", lambda: None)
+    small = ("--method", "ols", "--dim", "1", "--context", "2", "--sequences", "10", *NOISE)
+    monkeypatch.setattr(sys, "argv", ["lintra", "baselines", *small, option, str(10**14)])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    errors = capsys.readouterr().err
+    assert errors.startswith("lintra: There is not enough memory: ")
+    assert says in errors
+    assert errors.count("\n") == 1
+
+
+def test_library_errors_name_arguments():
+    with pytest.raises(ValueError, match=r"^`num_sequences` must be"):
+        lintra.evaluate({}, lintra.NoisyRegression(), num_sequences=0, key=lintra.evaluate)
+    with pytest.raises(ValueError, match=r"^`shard` must have at most 2 parts"):
+        shard(GRIDS["tiny"](), 1, 10**11)
+    with pytest.raises(FileNotFoundError, match=r"^`scheduler_file` 'none.json' is not there"):
+        cluster(scheduler_file=Path("none.json"))
+
+
+def test_training_takes_a_task_and_a_recipe():
+    with pytest.raises(TypeError, match=r"^`task` must be a Task, such as Task\(.*\), got 'full'\.$"):
+        lintra.train("full")
+    with pytest.raises(TypeError, match=r"`recipe` must be a recipe, such as Fast\(\) or Paper\(\), got 'fast'"):
+        lintra.train(Task("full", 1, "fixed(1)"), "fast")
+
+
+def test_a_folder_of_another_run_is_named_as_an_argument_and_as_an_option(tmp_path, complaint):
+    Run(tmp_path / "run", {"layers": 3}, {}, say=print).close()
+    with pytest.raises(ValueError, match=r"^`folder` '.*run' holds a run with layers = 3, not 2"):
+        Run(tmp_path / "run", {"layers": 2}, {}, say=print)
+    command = ("train", "--variant", "gd++", "--layers", 2, *NOISE, "--out", tmp_path / "run")
+    assert f"`--out` '{tmp_path / 'run'}' holds a run with layers = 3, not 2." in complaint(*command)
+
+
+def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, complaint):
+    real = builtins.__import__
+
+    def without_dask(name, *rest, **more):
+        if name == "distributed":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without_dask)
+    with pytest.raises(ImportError, match=r"A cluster needs Dask: pip install 'lintra\[cluster\]'"):
+        cluster("tcp://localhost:1")
+    assert "A cluster needs Dask" in complaint("sweep", "tiny", "--scheduler", "tcp://localhost:1")
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch):
+    def defect(_):
+        raise TypeError("a defect")
+
+    monkeypatch.setattr("lintra.cli.reproduce.zoo.read", defect)
+    monkeypatch.setattr(sys, "argv", ["lintra", "zoo"])
+    with pytest.raises(TypeError, match="a defect"):
+        main()
