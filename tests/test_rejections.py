@@ -5,12 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from jax.errors import JaxRuntimeError
 
 import lintra
 from lintra import memory
 from lintra.cli import main
 from lintra.evaluation import require_memory
 from lintra.sweep import GRIDS, cluster, shard
+from lintra.sweep.processes import WorkerDiedError
 from lintra.training import Task
 from lintra.training.run import Run
 
@@ -200,6 +202,26 @@ def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, comp
     with pytest.raises(ImportError, match=r"A cluster needs Dask: pip install 'lintra\[cluster\]'"):
         cluster("tcp://localhost:1")
     assert "A cluster needs Dask" in complaint("sweep", "tiny", "--scheduler", "tcp://localhost:1")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (JaxRuntimeError("INTERNAL: no such luck\nin detail"), "lintra: XLA failed: INTERNAL: no such luck\n"),
+        (WorkerDiedError("exit code -9"), "lintra: A process of this command was killed (exit code -9), perhaps"),
+    ],
+)
+def test_a_failure_of_the_machine_ends_in_one_sentence_with_code_1(error, says, monkeypatch, capsys):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr("lintra.cli.reproduce.zoo.read", fail)
+    monkeypatch.setattr(sys, "argv", ["lintra", "zoo"])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    errors = capsys.readouterr().err
+    assert errors.startswith(says)
+    assert errors.count("\n") == 1
 
 
 def test_a_defect_keeps_its_traceback(monkeypatch):

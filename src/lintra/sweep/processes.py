@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -78,6 +79,7 @@ def _block_interrupts() -> None:
     A new process inherits the mask, and so it cannot be interrupted while it is still importing.
     """
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
+        resource_tracker.ensure_running()  # whose start would unblock interrupts in this thread again
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
