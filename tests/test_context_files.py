@@ -338,10 +338,13 @@ def test_the_command_standardises_and_centres_and_says_why_the_bayes_predictor_a
     fitted = np.einsum("bnd,bd->bn", x, weights[:, :3]) + weights[:, 3:]
     assert np.mean((y - fitted) ** 2) < 1.1
     x = rng.normal(size=(count, n, 1)) + 0.2 * rng.normal(size=x.shape)
-    np.savez(tmp_path / "tasks.npz", x=x, y=np.einsum("bnd,bd->bn", x, w) + 1e-3 * rng.normal(size=y.shape))
+    labels = np.einsum("bnd,bd->bn", x, w) + 1e-3 * rng.normal(size=y.shape)
+    np.savez(tmp_path / "tasks.npz", x=10 * x, y=labels)
     told = CliRunner().invoke(app, command, catch_exceptions=False).output
     assert f"On {count} of {count} contexts (the first is number 0) the model is not reliable" in told
     assert "Cause: inputs are strongly correlated (60); remedy: drop inputs" in told
+    told = CliRunner().invoke(app, [*command, "--no-standardise"], catch_exceptions=False).output
+    assert "remedy: pass `--standardise` or divide them" in told
 
 
 def test_a_column_of_intercepts_needs_its_name(tmp_path, monkeypatch):
@@ -367,8 +370,8 @@ def test_an_array_that_declares_more_than_its_file_has_is_refused_before_memory_
         ("task,x1,y\n1,2,3\n1,x,3\n", "w.csv", "Column 'x1' of"),
         ("group,x1,y\n1,2,3\n", "w.csv", "has no column 'task'; it has group, x1, y."),
         ("task,y\n1,2\n", "w.csv", "must have at least one column besides 'task' and 'y'."),
-        ("task,x1,y\n1,2,3\n", "w.txt", "must end in one of .npz, .csv, .parquet, got"),
-        ("task,x1,y\n1,2,3\n", "examples.csv", "must be another file than the contexts"),
+        ("task,x1,y\n1,2,3\n", "w.txt", "`--out` must end in one of .npz, .csv, .parquet, got"),
+        ("task,x1,y\n1,2,3\n", "examples.csv", "`--out` must be another file than the contexts"),
     ],
 )
 def test_the_command_refuses_files_in_a_sentence(tmp_path, complaint, content, out, sentence):

@@ -8,7 +8,7 @@ import pytest
 from jax.errors import JaxRuntimeError
 
 import lintra
-from lintra import memory
+from lintra import memory, terminal
 from lintra.cli import main
 from lintra.evaluation import require_memory
 from lintra.sweep import GRIDS, cluster, shard
@@ -123,6 +123,31 @@ def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, c
 def test_training_beyond_memory_is_rejected(variant, changes, says, complaint, tmp_path):
     assert says in complaint("train", "--variant", variant, *changes, *NOISE, "--out", "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_too_deep_for_a_file_is_rejected_before_it_is_trained(complaint, tmp_path):
+    command = ("train", "--variant", "diag", "--layers", 1001, "--recipe", "paper", *NOISE, "--out", "run")
+    assert "`--layers` must be from 1 to 1,000 in a file, got 1,001." in complaint(*command)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_for_weights_that_cannot_be_written_is_rejected_before_any_work(complaint, tmp_path, monkeypatch):
+    monkeypatch.setattr("lintra.context_files.read", lambda *_, **__: pytest.fail("work was done"))
+    (tmp_path / "file").touch()
+    assert "file" in complaint("solve", "examples.csv", "--out", tmp_path / "file" / "weights.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "examples.csv").touch()
+    says = complaint("solve", tmp_path / "examples.csv", "--out", tmp_path / "folder.csv")
+    assert "is a folder: give the name of a file." in says
+
+
+def test_text_of_files_is_no_markup_on_the_terminal(capsys):
+    terminal.print_table([{"method": "[red]x[bold]\x1b[31m"}], "[blue]title\x1b[0m", {"method": "method"})
+    printed = capsys.readouterr().out
+    assert "[red]x[bold]\\x1b[31m" in printed
+    assert "[blue]title\\x1b[0m" in printed
+    terminal.complain("\x1b[2Jgone")
+    assert "\\x1b[2Jgone" in capsys.readouterr().err
 
 
 def test_sizes_are_rejected_together_where_each_alone_would_fit(complaint):

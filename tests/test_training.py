@@ -116,13 +116,23 @@ def test_what_is_trained_does_not_depend_on_when_it_is_looked_at(optimiser):
     assert eqx.tree_equal(models(20), models(60), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("damage", ["cut", "alter"])
+def damaged_checkpoint(path, damage):
+    content = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "alter":
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    else:  # with a checksum that fits
+        arrays, metadata = storage.read_tensors(path, "lintra-checkpoint-1")
+        storage.write_tensors(path, arrays, metadata | {"models": damage})
+
+
+@pytest.mark.parametrize("damage", ["cut", "alter", "[1]", "[" * 100_000])
 def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(damage, undisturbed, tmp_path):
     with pytest.raises(InterruptedHereError):
         train(TASK, QUICK, folder=tmp_path, report=interrupt_after(2))
     path, said = tmp_path / "checkpoint.safetensors", []
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2] if damage == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
+    damaged_checkpoint(path, damage)
     train(TASK, QUICK, folder=tmp_path, num_sequences=1000, say=said.append)
     assert "checkpoint.safetensors" in said[0]
     assert "goes on from the one before it" in said[0]

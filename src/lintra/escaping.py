@@ -17,6 +17,15 @@ _LATEX = {
 }
 
 
+def printable(text: str) -> str:
+    r"""Replace characters that are not printable by their escape sequences, except for line breaks.
+
+    >>> print(printable("a\x1b[31mb"))
+    a\x1b[31mb
+    """
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 def one_line(text: str) -> str:
     r"""Replace characters that are not printable by their escape sequences, and shorten very long text.
 
@@ -26,7 +35,7 @@ def one_line(text: str) -> str:
     a\nb
     """
     shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return printable(shown).replace("\n", "\\n")
 
 
 def in_docstring(text: str) -> str:

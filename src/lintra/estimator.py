@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lintra import specialists
+from lintra import forks, specialists
 from lintra.anatomy import believed_noise
 from lintra.frames import Frame
 from lintra.models import AbstractModel, InOwnUnits, Rescaled, Shrunk
@@ -91,6 +91,7 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
             sample_weight: How often each example counts: a weight of two is the same as the example twice. Their
                 sum is the number of examples, so weights that sum to one are read as a single example.
         """
+        forks.check_not_forked()
         with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums values that are too large
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, multi_output=True)
         for name, values in (("X", X), ("y", y)):

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from lintra import contexts, soundness, specialists, zoo
+from lintra import contexts, forks, soundness, specialists, zoo
 from lintra.baselines import Bayes, UnitBlindBayes
 from lintra.evaluation import Track
 from lintra.models import AbstractModel, Diagonal, GDPlusPlus, InOwnUnits, Rescaled
@@ -175,6 +175,7 @@ def solve(
     >>> found.shape, bool(np.mean((found - w) ** 2) < 0.11)
     ((1000, 10), True)
     """
+    forks.check_not_forked()
     if fit_intercept and isinstance(x, GramStatistics):
         raise ValueError(
             "`fit_intercept` needs the examples: a Gram matrix does not have the means of its inputs."

@@ -11,7 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn as Bar
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
+from lintra.escaping import printable
 from lintra.losses import finite
 
 _errors = Console(stderr=True)
@@ -22,7 +24,7 @@ def progress(description: str) -> Callable[[Iterable[int], int], Iterator[int]]:
     """A tracker that shows a bar with the time left on a terminal, and nothing in a log."""
 
     def track(items: Iterable[int], total: int) -> Iterator[int]:
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), Bar(), TimeRemainingColumn())
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), Bar(), TimeRemainingColumn())
         with Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
             yield from bar.track(items, total=total, description=description)
 
@@ -36,7 +38,7 @@ class Training:
         self._title, self._interval, self._shown = title, 10.0, -math.inf
         columns = (
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             Bar(),
             TextColumn("{task.completed}/{task.total}"),
             TextColumn("{task.fields[loss]}"),
@@ -86,7 +88,12 @@ class Sweeping:
 
     def __init__(self, title: str):
         self._interval, self._shown, self._said = 30.0, -math.inf, ""
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), Bar(), TextColumn("{task.fields[state]}"))
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            Bar(),
+            TextColumn("{task.fields[state]}"),
+        )
         self._bar = Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal)
         self._task = self._bar.add_task(title, state="")
 
@@ -114,12 +121,12 @@ class Sweeping:
 
 def say(sentence: str) -> None:
     """Tell something, on the error stream."""
-    _errors.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    _errors.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
 
 
 def complain(sentence: str) -> None:
     """Say what went wrong, on the error stream."""
-    _errors.print(f"lintra: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    _errors.print(f"lintra: {printable(sentence)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -134,7 +141,7 @@ def print_json(value: Any) -> None:
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:
     """Print rows as a table with the given keys as columns under the given headings."""
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=Text(printable(title)), box=box.SIMPLE_HEAD, title_justify="left")
     shown = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
     for key, heading in shown.items():
         texts = any(isinstance(row.get(key), str) for row in rows)
@@ -146,7 +153,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
         if previous is not None and section != previous:
             table.add_section()
         previous = section
-        table.add_row(*(_cell(row.get(key)) for key in shown))
+        table.add_row(*(Text(printable(_cell(row.get(key)))) for key in shown))  # text, in which nothing is markup
     console = Console()
     if not console.is_terminal:  # a log keeps every column
         console = Console(width=200)

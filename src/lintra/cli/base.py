@@ -103,6 +103,8 @@ def in_options(sentence: str, command: Sequence[str]) -> str:
 
     >>> in_options("`num_sequences` must be a whole number, got 0.5.", ["evaluate"])
     '`--sequences` must be a whole number, got 0.5.'
+    >>> in_options("pass `standardise=True` or `model='auto'`", ["solve"])
+    'pass `--standardise` or `--model auto`'
     """
     commands = getattr(typer.main.get_command(app), "commands", {})
     parameters = {p.name: p for name in command if name in commands for p in commands[name].params}
@@ -110,10 +112,15 @@ def in_options(sentence: str, command: Sequence[str]) -> str:
     def replace(match: re.Match[str]) -> str:
         for name in (match[1], *_OPTIONS.get(match[1], ())):
             if name in parameters:
-                return f"`{_shown(parameters[name])}`"
+                value = (match[2] or "").strip("'\"")
+                return (
+                    f"`{_shown(parameters[name])}`"
+                    if value in ("", "True")
+                    else f"`{_shown(parameters[name])} {value}`"
+                )
         return match[0]
 
-    return re.sub(r"`(\w+)`", replace, sentence)
+    return re.sub(r"`(\w+)(?:=([^`]+))?`", replace, sentence)
 
 
 def _shown(parameter: Any) -> str:

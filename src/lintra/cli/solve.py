@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from lintra import context_files, cores, solver, specialists, terminal, zoo
-from lintra.cli.base import app
+from lintra import checks, context_files, cores, solver, specialists, terminal, zoo
+from lintra.cli.base import app, check_file, in_options
 from lintra.compiled import keep_compiled_programs
 from lintra.soundness import UnsoundWarning
 from lintra.sweep import Processes, finished
@@ -33,6 +33,7 @@ def solve(
 ) -> None:
     """The weights of very many small regressions, each from its own examples."""
     context_files.check_out(out, path)
+    check_file(out)
     contexts = context_files.read(path, task=task, label=label)
     if fit_intercept:
         context_files.check_intercept(contexts)
@@ -49,7 +50,7 @@ def solve(
         )
     context_files.write(out, contexts, weights)
     for warning in found:
-        terminal.complain(str(warning.message))
+        terminal.complain(in_options(str(warning.message), ["solve"]))
     terminal.say(f"{len(weights):,} regressions with {len(contexts.inputs)} inputs: weights in '{out}'.")
 
 
@@ -59,6 +60,8 @@ def specialists_command(
     workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = cores.count(),
 ) -> None:
     """Train the specialists that `solve` and the regressor choose from: a quarter of an hour on two cores."""
+    checks.whole_number("workers", workers)
+    check_file(out)
     with Processes(workers) as executor:
         futures = [executor.submit(specialists.train_ratio, ratio) for ratio in specialists.RATIOS]
         parts = {

@@ -157,10 +157,10 @@ class Run:
             try:
                 self._take(*read_tensors(path, _FORMAT))
                 return
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 os.replace(path, path.with_suffix(".damaged"))
                 self._say(
-                    f"A checkpoint cannot be used, so the run goes on from the one before it, if any: {error}"
+                    f"Checkpoint '{path.name}' cannot be used, so the run goes on from the one before it, if any: {error}"
                 )
 
     def _take(self, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from lintra import memory
 from lintra.evaluation import block_size
+from lintra.storage import LIMITS, check_sizes
 from lintra.training.fast import Fast
 from lintra.training.lessons import BLOCK
 from lintra.training.recipe import AbstractRecipe, Task
@@ -11,7 +12,7 @@ _UNKNOWNS = {"gd++": 2, "diag": 4}  # of a second-order fit, for every layer and
 
 
 def require_memory(task: Task, recipe: AbstractRecipe, num_sequences: int) -> None:
-    """Reject a run that cannot fit into memory.
+    """Reject a run that cannot fit into memory, or whose model is too large for a file.
 
     Arguments:
         task: What is trained.
@@ -21,6 +22,11 @@ def require_memory(task: Task, recipe: AbstractRecipe, num_sequences: int) -> No
     Raises:
         ValueError: With the arguments at fault, and the memory that they would need.
     """
+    _require_memory(task, recipe, num_sequences)
+    check_sizes({name: getattr(task, name) for name in LIMITS})
+
+
+def _require_memory(task: Task, recipe: AbstractRecipe, num_sequences: int) -> None:
     memory.require_losses(num_sequences, 1)
     spectral = isinstance(recipe, Fast) and task.variant == "gd++"  # fitted without sequences
     memory.require_sampling(task.dim, task.context, block_size(task.dim) if spectral else BLOCK)
