@@ -160,7 +160,8 @@ class Run:
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 os.replace(path, path.with_suffix(".damaged"))
                 self._say(
-                    f"Checkpoint '{path.name}' cannot be used, so the run goes on from the one before it, if any: {error}"
+                    f"Checkpoint '{path.name}' cannot be used, so the run goes on from the one before it, if any: "
+                    f"{error}"
                 )
 
     def _take(self, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
