@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow test-install docs check format bench arm lock clean
+.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow test-install snapshot docs check format bench arm lock clean
 
 setup: $(READY)  ## set up .venv, which all others do by themselves
 
@@ -38,6 +38,9 @@ test-slow: $(READY)  ## run the tests that take minutes
 
 test-install:  ## install into two fresh environments, with the oldest and the newest jax, and run the README in both
 	tests_install/run.sh $(PYTHON)
+
+snapshot: $(READY)  ## compare what lintra computes at fixed seeds with tests/snapshot.json
+	$(BIN)/python tests/snapshot.py check
 
 docs: $(READY)  ## build the documentation into site/, with every tutorial run and warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
