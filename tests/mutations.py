@@ -105,6 +105,10 @@ def run(tree: Path, arguments: Sequence[str], seconds: float) -> tuple[int | Non
         "PYTHONPATH": str(tree / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "LINTRA_CACHE": str(tree / "cache"),  # what a mutation computes must not be found by others
+        # Compiled programs are found by their content, so all copies can share them.
+        "JAX_COMPILATION_CACHE_DIR": str(tree.parent / "programs"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
     }
     process = subprocess.Popen(
         [sys.executable, *arguments],
