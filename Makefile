@@ -73,7 +73,7 @@ $(READY): requirements.lock pyproject.toml setup.py $(wildcard native/*)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -r requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
-	@test -e src/lintra/_native.so || echo "lintra: the native kernel was not built (is there a C++ compiler?); plain JAX \
+	@test -e src/lintra/kernel/_native.so || echo "lintra: the native kernel was not built (is there a C++ compiler?); plain JAX \
 	will be used, which is slower."
 	touch $@
 

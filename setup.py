@@ -61,5 +61,5 @@ class BuildKernel(build_ext):
 
 
 depends = [str(path) for path in sorted(SOURCES.iterdir())]
-kernel = Extension("lintra._native", sources=[], depends=depends, optional=True, language="c++")
+kernel = Extension("lintra.kernel._native", sources=[], depends=depends, optional=True, language="c++")
 setup(ext_modules=[kernel], cmdclass={"build_ext": BuildKernel})

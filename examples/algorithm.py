@@ -20,6 +20,6 @@ for row in told.ablation[:6]:
     print({name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()})
 
 # The algorithm as a program that needs NumPy alone:
-from lintra.export import export
+from lintra.anatomy.program import export
 
 print(export(model, title="diag-3-uniform(0,5)", noise="uniform(0,5)", form="pseudo-code"))

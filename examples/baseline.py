@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 import lintra
 from lintra.predictor import AbstractContextwise
-from lintra.statistics import GramStatistics
+from lintra.statistics.gram import GramStatistics
 
 
 class EarlyStopping(AbstractContextwise):

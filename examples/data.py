@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import BayesianRidge, LinearRegression, RidgeCV
 
-from lintra.estimator import LinearTransformerRegressor
+from lintra.regression.regressor import LinearTransformerRegressor
 
 X, y = load_diabetes(return_X_y=True)
 y = (y - y.mean()) / y.std()

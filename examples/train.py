@@ -1,6 +1,7 @@
 # A task is a family, a number of layers and a noise prior; everything else has the paper's values: 10 inputs, 20
 # examples. GD++ is fitted to its exact loss in seconds, so it is the quickest to play with.
 import lintra
+from lintra.evaluation import closed_form
 
 models, losses = {}, {}
 for layers in (1, 2, 3):
@@ -10,7 +11,6 @@ for layers in (1, 2, 3):
 
 # GD++ cannot adapt to the noise: at any depth it stays above constant ridge regression with the mean noise
 # variance. This floor is known exactly.
-from lintra import closed_form
 
 problem = lintra.NoisyRegression(noise="uniform(0,5)")
 floor = closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem)

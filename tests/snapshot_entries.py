@@ -194,7 +194,7 @@ def library() -> Any:
     import numpy as np
 
     import lintra
-    from lintra.estimator import LinearTransformerRegressor
+    from lintra.regression.regressor import LinearTransformerRegressor
 
     keys = jax.random.split(jax.random.key(0), 3)
     problem = lintra.NoisyRegression(dim=4, context=9, noise="choice(1,3)")

@@ -25,8 +25,8 @@ from lintra.anatomy import (
     transformed,
     without,
 )
+from lintra.anatomy.program import FORMATS, export
 from lintra.cli import app
-from lintra.export import FORMATS, export
 from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus
 from lintra.theory.implicit import momentum_step
 

@@ -16,10 +16,11 @@ from lintra.baselines import (
     baseline,
     oracle_weights,
 )
-from lintra.evaluation import evaluate, evaluate_layers
-from lintra.noise import AbstractNoise, Uniform
-from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, sample_data, sample_statistics
+from lintra.evaluation.adjusted_loss import evaluate, evaluate_layers
+from lintra.problem.noise import AbstractNoise, Uniform
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_data, sample_statistics
 
 PROBLEM = NoisyRegression(dim=4, context=9, noise="uniform(0,3)")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats as laws
 
-from lintra.chi import chi_from_normal
+from lintra.statistics.chi import chi_from_normal
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 11, 20, 1_000, 1_000_000])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lintra import storage
 from lintra.cli import app
 from lintra.models import Diagonal
+from lintra.zoo.model_file import save
 
 KEYS = {"method", "layers", "noise", "adjusted_loss", "standard_error"}
 
@@ -25,7 +25,7 @@ def run(*arguments):
 @pytest.fixture
 def model_file(tmp_path, getkey):
     path = tmp_path / "diag.safetensors"
-    storage.save(Diagonal.random(3, key=getkey()), path, noise="choice(1,3)")
+    save(Diagonal.random(3, key=getkey()), path, noise="choice(1,3)")
     return path
 
 
@@ -106,7 +106,7 @@ def test_a_context_of_nothing_is_refused_and_not_taken_for_the_default(model_fil
 
 def test_several_models_are_told_apart_and_explosions_are_noted(model_file, tmp_path, getkey):
     wild = tmp_path / "wild.safetensors"
-    storage.save(Diagonal.random(7, scale=30.0, key=getkey()), wild)
+    save(Diagonal.random(7, scale=30.0, key=getkey()), wild)
     text = run("evaluate", model_file, wild, "--sequences", 100)
     assert model_file.name in text
     assert wild.name in text

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from lintra import closed_form, paper
 from lintra.baselines import ConstantRidge
-from lintra.evaluation import evaluate
+from lintra.evaluation import closed_form, paper
+from lintra.evaluation.adjusted_loss import evaluate
 from lintra.models import GDPlusPlus
-from lintra.problem import NoisyRegression
-from lintra.spectrum import wishart_quadrature
-from lintra.statistics import sample_statistics
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.sampling import sample_statistics
+from lintra.statistics.wishart import wishart_quadrature
 
 SIZES = [
     (1, 1),

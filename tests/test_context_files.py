@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from lintra import solve
 from lintra.cli import app
-from lintra.context_files import check_out, read, write
+from lintra.regression.files import check_out, read, write
 
 NUMBERS = [1.0, 2.0, 3.0]
 X, Y = np.ones((2, 3, 1)), np.ones((2, 3))

@@ -214,7 +214,7 @@ for n in (CONTEXT, DIM + 1):
     lintra.evaluate(PREDICTORS, problem, num_sequences=10, key=jax.random.key(1))
     lintra.profile({"a": MODELS["full-1-h1"]}, problem, [0.0, 1.0], num_sequences=10, key=jax.random.key(1))
     lintra.baseline("tuned-ridge", problem, key=jax.random.key(1))
-lintra.closed_form.oracle_loss(problem)
+lintra.evaluation.closed_form.oracle_loss(problem)
 """
 
 

@@ -15,10 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lintra import GramStatistics, specialists, zoo
-from lintra.estimator import LinearTransformerRegressor
+from lintra import GramStatistics, zoo
 from lintra.models import FAMILIES
-from lintra.soundness import UnsoundWarning
+from lintra.regression import specialists
+from lintra.regression.regressor import LinearTransformerRegressor
+from lintra.regression.soundness import UnsoundWarning
 
 RNG = np.random.default_rng(0)
 
@@ -29,7 +30,7 @@ def data(n=30, d=4, noise=0.3, seed=0):
     return x, x @ w + noise * rng.normal(size=n), w
 
 
-@pytest.mark.filterwarnings("ignore::lintra.soundness.UnsoundWarning")
+@pytest.mark.filterwarnings("ignore::lintra.regression.soundness.UnsoundWarning")
 @parametrize_with_checks(
     [LinearTransformerRegressor(), LinearTransformerRegressor(whiten=True, fit_intercept=False)]
 )
@@ -113,7 +114,7 @@ def test_noise_follows_the_noise_of_the_data():
     assert 0.3 < found[1] / 1.0 < 3
 
 
-@pytest.mark.filterwarnings("ignore::lintra.soundness.UnsoundWarning")
+@pytest.mark.filterwarnings("ignore::lintra.regression.soundness.UnsoundWarning")
 def test_noise_is_the_same_whether_inputs_are_correlated_or_not():
     rng = np.random.default_rng(0)
     for true in (1.0, 3.0):

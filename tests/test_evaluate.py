@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from helpers import random_rotation
-from lintra import paper
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, LeastSquares, baseline, oracle_weights
-from lintra.evaluation import block_size, evaluate, evaluate_layers, profile, repeat_protocol
-from lintra.losses import Estimate, Moments, Tail
+from lintra.evaluation import paper
+from lintra.evaluation.adjusted_loss import evaluate, evaluate_layers, repeat_protocol
+from lintra.evaluation.blocks import block_size
+from lintra.evaluation.estimate import Estimate, Moments, Tail
+from lintra.evaluation.noise_profile import profile
 from lintra.models import Diagonal, Full
-from lintra.objective import half_square
 from lintra.predictor import AbstractContextwise
-from lintra.problem import NoisyRegression
-from lintra.statistics import sample_data, sample_statistics
+from lintra.problem.loss import half_square
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.sampling import sample_data, sample_statistics
 
 BLOCK = block_size(4)
 PROBLEM = NoisyRegression(dim=4, context=9, noise="uniform(0,3)")

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lintra import explorer, zoo
+from lintra import zoo
 from lintra.cli import main
-from lintra.escaping import source_hash
+from lintra.explorer.curves import measure, read_curves, shown, write_curves
+from lintra.explorer.page import data as page_data
+from lintra.explorer.page import page as fill_page
 from lintra.figures.style import LOOKS
+from lintra.runtime.escaping import source_hash
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "explorer"
@@ -22,7 +25,7 @@ ZOO = ROOT / "src/lintra/data/zoo.safetensors"
 
 @pytest.fixture(scope="module")
 def page():
-    return explorer.page(zoo.published(), explorer.read_curves(ZOO))
+    return fill_page(zoo.published(), read_curves(ZOO))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ def test_the_policy_allows_exactly_the_script_and_the_style_of_the_page(page):
 
 
 def test_weights_come_through_exactly(data):
-    for name in explorer.shown(zoo.published()):
+    for name in shown(zoo.published()):
         for part, value in zoo.load(name).parameters().items():
             found = np.frombuffer(base64.b64decode(data["models"][name]["parameters"][part]), "<f8")
             assert np.array_equal(found, np.ravel(value)), name
@@ -96,9 +99,9 @@ def test_every_model_has_its_curve(data):
 
 
 def test_curves_of_other_weights_are_left_out():
-    curves = json.loads(json.dumps(explorer.read_curves(ZOO)))
+    curves = json.loads(json.dumps(read_curves(ZOO)))
     curves["uniform(0,5)"]["models"]["full-7-uniform(0,5)"]["sha256"] = "of something else"
-    kept = explorer.data(zoo.published(), curves)["curves"]["uniform(0,5)"]["models"]
+    kept = page_data(zoo.published(), curves)["curves"]["uniform(0,5)"]["models"]
     assert "full-7-uniform(0,5)" not in kept
     assert "full-6-uniform(0,5)" in kept
 
@@ -118,7 +121,7 @@ def test_text_cannot_end_the_script_that_holds_it(tmp_path, page):
     # No file gives such a name, so it is put in behind the checks.
     opened.cards = {name: opened.cards["diag-1"]}
     opened._tensors = {f"{name}/{part[7:]}": value for part, value in opened._tensors.items()}
-    filled = explorer.page(opened, {})
+    filled = fill_page(opened, {})
     assert filled.count("</script>") == page.count("</script>")
     assert name not in filled
     found = json.loads(re.search(r'id="lintra-data">(.*?)</script>', filled, flags=re.DOTALL)[1])
@@ -129,10 +132,10 @@ def test_measured_curves_are_kept_beside_the_zoo(tmp_path):
     small = tmp_path / "mine.safetensors"
     name = "diag-1-fixed"
     zoo.write(small, {name: (zoo.load("diag-1-uniform(0,0)"), {"noise": "uniform(0,0)"})})
-    curves = explorer.measure(zoo.Zoo(small), num_sequences=64)
-    explorer.write_curves(small, curves)
+    curves = measure(zoo.Zoo(small), num_sequences=64)
+    write_curves(small, curves)
     assert (tmp_path / "mine.curves.json").exists()
-    assert explorer.read_curves(small) == curves
+    assert read_curves(small) == curves
     losses = curves["uniform(0,0)"]["models"][name]["loss"]
     assert len(losses) == len(curves["uniform(0,0)"]["levels"])
     assert all(loss > 1 for loss in losses)  # one layer is far from the oracle

@@ -6,14 +6,16 @@ import numpy as np
 import optax
 import pytest
 
-from lintra import NoisyRegression, closed_form, evaluate
+from lintra import NoisyRegression, evaluate
+from lintra.evaluation import closed_form
 from lintra.models import GDPlusPlus
-from lintra.recursion import diagonal_slopes
+from lintra.models.diagonal import diagonal_slopes
+from lintra.models.spec import Task
+from lintra.training.batch import Lesson
+from lintra.training.descent.soap import scale_by_soap
 from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
 from lintra.training.least_squares import SequenceFit, SpectralFit, levenberg_marquardt
-from lintra.training.lessons import Lesson, sample_pool
-from lintra.training.recipe import Task
-from lintra.training.soap import scale_by_soap
+from lintra.training.sampling import sample_pool
 
 PROBLEM = NoisyRegression(dim=3, context=6, noise="choice(1,3)")
 KEY = jax.random.key(0)
@@ -74,7 +76,7 @@ def test_a_rare_explosion_does_not_throw_a_bent_fit_away():
 
 
 def _weights(numbers, gram):
-    from lintra.recursion import diagonal_recursion
+    from lintra.models.diagonal import diagonal_recursion
 
     omega = jnp.einsum("lhi,lhj->lij", numbers[..., :2], numbers[..., 2:])
     return diagonal_recursion(omega, gram, native=False)

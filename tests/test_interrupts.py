@@ -98,7 +98,7 @@ with interrupts.cleaned_up():
 
 
 def test_an_interrupt_ends_a_long_computation_outside_of_python(start):
-    module = importlib.util.find_spec("lintra.interrupts")
+    module = importlib.util.find_spec("lintra.runtime.interrupts")
     assert module is not None
     process = start("-c", _COMPILING, module.origin)
     assert process.stdout is not None
@@ -150,7 +150,7 @@ def test_a_forked_child_is_told_to_use_spawn_and_does_not_hang(start):
 
 
 def test_only_the_command_line_changes_how_interrupts_are_handled():
-    import lintra.interrupts as interrupts
+    import lintra.runtime.interrupts as interrupts
 
     before = signal.getsignal(signal.SIGINT)
     with interrupts.cleaned_up():
@@ -171,7 +171,7 @@ def test_only_the_command_line_changes_how_interrupts_are_handled():
     ],
 )
 def test_a_command_is_told_from_a_program_that_imports_lintra(arguments, original, is_one, monkeypatch):
-    from lintra.interrupts import is_command
+    from lintra.runtime.interrupts import is_command
 
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setattr(sys, "orig_argv", original)

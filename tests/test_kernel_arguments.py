@@ -9,14 +9,17 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from lintra import native
+from lintra.kernel import library, operations
 from lintra.models import Diagonal, Full, GDPlusPlus
-from lintra.objective import diagonal_distance, full_distance, polynomial_loss
-from lintra.recursion import diagonal_recursion, recursion, recursion_states
+from lintra.models.diagonal import diagonal_distance, diagonal_recursion
+from lintra.models.full import full_distance
+from lintra.models.full import full_recursion as recursion
+from lintra.models.full import full_states as recursion_states
+from lintra.models.gdpp import polynomial_loss
 from wrong_shapes import SIGNATURES
 
 HERE = Path(__file__).parent
-TARGETS = [f"{name}_{bits}" for name in native._HANDLERS for bits in native._BITS.values()]
+TARGETS = [f"{name}_{bits}" for name in library._HANDLERS for bits in library._BITS.values()]
 
 
 def _run(*command):
@@ -32,7 +35,7 @@ def _attack(calls, *targets):
 
 
 def test_every_handler_has_a_signature():
-    assert SIGNATURES.keys() == set(native._HANDLERS)
+    assert SIGNATURES.keys() == set(library._HANDLERS)
 
 
 def test_every_handler_refuses_wrong_shapes():
@@ -47,8 +50,8 @@ def test_every_handler_refuses_a_thousand_wrong_shapes(target):
 
 HUGE = """
 import jax, numpy as np
-from lintra import native
-assert native.instruction_set() is not None
+from lintra.kernel import library
+assert library.instruction_set() is not None
 def call(name, result, *shapes):
     arrays = [np.zeros(shape, np.float32) for shape in shapes]
     result = jax.ShapeDtypeStruct(result, np.float32)
@@ -75,8 +78,8 @@ def test_sizes_beyond_the_kernels_integers_are_refused():
 MEMORY = """
 import resource
 import jax, numpy as np
-from lintra import native
-assert native.instruction_set() is not None
+from lintra.kernel import library
+assert library.instruction_set() is not None
 p, gram = np.zeros((1, 2, 1, 400, 101, 101)), np.zeros((1, 300, 101, 101))
 p, gram = jax.device_put((p, gram))
 call = jax.jit(jax.ffi.ffi_call("lintra_full_forward_f64", jax.ShapeDtypeStruct((1, 300, 100), float)))
@@ -103,12 +106,12 @@ def test_an_empty_batch_gives_an_empty_result(batch):
     assert diagonal_recursion(jnp.ones((2, 2, 2)), gram).shape == (batch, 2)
 
 
-@pytest.mark.parametrize("dtype", native._BITS)
+@pytest.mark.parametrize("dtype", library._BITS)
 def test_the_gram_matrix_of_no_example_is_zero(dtype):
     x, y = jnp.ones((20, 5, 3), dtype), jnp.ones((20, 5), dtype)
-    assert native.covers(x, y)
-    assert native.gram(x, y).all()  # leaves other numbers in the memory
-    assert not native.gram(x[:, :0], y[:, :0]).any()
+    assert library.covers(x, y)
+    assert operations.gram(x, y).all()  # leaves other numbers in the memory
+    assert not operations.gram(x[:, :0], y[:, :0]).any()
 
 
 P, OMEGA, RATES, GRAM, ROWS = (jnp.ones(s) for s in ((2, 1, 3, 3), (2, 2, 2), (2, 2), (4, 3, 3), (4, 2)))
@@ -129,8 +132,8 @@ P, OMEGA, RATES, GRAM, ROWS = (jnp.ones(s) for s in ((2, 1, 3, 3), (2, 2, 2), (2
         (lambda: diagonal_recursion(OMEGA[:, 0], GRAM), r"`omega` must have shape .* got \(2, 2\)"),
         (lambda: jax.grad(diagonal_distance)(OMEGA, GRAM, ROWS[:, :1]), r"`target` must have shape \(4, 2\)"),
         (lambda: polynomial_loss(RATES[:0], ROWS, 1.0, 0.1), r"`rates` must have shape .* got \(0, 2\)"),
-        (lambda: native.gram(GRAM, ROWS), r"`x` and `y` must have shapes .* got \(4, 3, 3\) and \(4, 2\)"),
-        (lambda: native.gram(GRAM[..., :0], GRAM[..., 0]), r"with d ≥ 1, got \(4, 3, 0\)"),
+        (lambda: operations.gram(GRAM, ROWS), r"`x` and `y` must have shapes .* got \(4, 3, 3\) and \(4, 2\)"),
+        (lambda: operations.gram(GRAM[..., :0], GRAM[..., 0]), r"with d ≥ 1, got \(4, 3, 0\)"),
     ],
 )
 def test_python_refuses_wrong_shapes_with_a_sentence(call, says):

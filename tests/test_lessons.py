@@ -5,8 +5,9 @@ import pytest
 
 from lintra import NoisyRegression
 from lintra.models import Full
-from lintra.training.held_out import sample_held_out
-from lintra.training.lessons import OBJECTIVES, loss, sample_lesson, sample_pool, sample_widened, sample_with_rare
+from lintra.training.batch import OBJECTIVES, loss
+from lintra.training.sampling import sample_lesson, sample_pool, sample_widened, sample_with_rare
+from lintra.training.validation import sample_held_out
 
 PROBLEM = NoisyRegression(dim=3, context=6, noise="choice(1,3)")
 MODEL = Full.random(2, dim=3, context=6, scale=0.1, key=jax.random.key(1))

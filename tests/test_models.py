@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import CONTEXT, DIM, KEY, MODELS, PREDICTORS, ROTATION_EQUIVARIANT, random_rotation
-from lintra import tokens
 from lintra.baselines import LeastSquares
-from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus, Rescaled
-from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, sample_data, sample_statistics
+from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus, Rescaled, tokens
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_data, sample_statistics
 
 PROBLEM = NoisyRegression(dim=DIM, context=CONTEXT, noise="uniform(0,2)")
 

@@ -10,11 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lintra import native
+from lintra.kernel import library
 from lintra.models import GDPlusPlus
-from lintra.objective import diagonal_distance, full_distance, polynomial_loss
-from lintra.recursion import diagonal_recursion, diagonal_states, recursion, recursion_states
-from lintra.spectrum import wishart_quadrature
+from lintra.models.diagonal import diagonal_distance, diagonal_recursion, diagonal_states
+from lintra.models.full import full_distance
+from lintra.models.full import full_recursion as recursion
+from lintra.models.full import full_states as recursion_states
+from lintra.models.gdpp import polynomial_loss
+from lintra.statistics.wishart import wishart_quadrature
 
 BATCH = 37  # not a whole number of vectors
 WIDTHS = [2, 3, 4, 5, 7, 11, 12, 17, 31, 65]
@@ -38,7 +41,7 @@ def _close(value, expected, dtype):
 
 def test_the_kernel_was_built():
     """Where this fails, no C++ compiler was found, and all other tests of this file compare JAX with itself."""
-    assert native.instruction_set() in ("base", "v3", "v4")
+    assert library.instruction_set() in ("base", "v3", "v4")
 
 
 FULL = [(width, 3, 2, jnp.float64) for width in WIDTHS] + [
@@ -256,9 +259,10 @@ CHILD = """
 import sys
 import jax, jax.numpy as jnp, numpy as np
 import lintra
-from lintra import native
-from lintra.objective import polynomial_loss
-from lintra.recursion import diagonal_recursion, recursion
+from lintra.kernel import library
+from lintra.models.diagonal import diagonal_recursion
+from lintra.models.full import full_recursion as recursion
+from lintra.models.gdpp import polynomial_loss
 rng = np.random.default_rng(0)
 p, q = (jnp.asarray(0.1 * rng.normal(size=(3, 1, 11, 11))) for _ in range(2))
 x = rng.normal(size=(1000, 20, 11))
@@ -268,7 +272,7 @@ full = jax.jit(jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2)))(p)
 diagonal = jax.jit(jax.grad(lambda omega: jnp.sum(diagonal_recursion(omega, gram) ** 2)))(omega)
 eigenvalues = jnp.asarray(rng.uniform(0, 3, size=10_000))
 polynomial = jax.jit(jax.grad(polynomial_loss))(omega[:, 0], eigenvalues, eigenvalues, 0.4)
-isa = np.asarray(str(native.instruction_set()))
+isa = np.asarray(str(library.instruction_set()))
 np.savez(sys.argv[1], full=full, diagonal=diagonal, polynomial=polynomial, isa=isa)
 """
 
@@ -290,12 +294,12 @@ def test_sums_do_not_depend_on_the_number_of_threads():
 
     slope = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
     try:
-        native.limit_threads(1)
+        library.limit_threads(1)
         one = jax.tree.leaves(slope(p, q, omega))
-        native.limit_threads(None)
+        library.limit_threads(None)
         assert all(map(np.array_equal, one, jax.tree.leaves(slope(p, q, omega))))
     finally:
-        native.limit_threads(None)
+        library.limit_threads(None)
 
 
 def test_every_instruction_set_and_plain_jax_give_the_same_numbers(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as laws
 
-from lintra.noise import Choice, Fixed, Uniform, parse_noise
+from lintra.problem.noise import Choice, Fixed, Uniform, parse_noise
 
 stds = st.floats(0, 1e6, allow_nan=False)
 bad_stds = st.one_of(st.floats(max_value=-1e-9), st.just(float("nan")), st.just(float("inf")))

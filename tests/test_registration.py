@@ -13,7 +13,7 @@ import jaxlib
 import pytest
 from packaging.requirements import Requirement
 
-from lintra import native
+from lintra.kernel import library as kernel_library
 
 # A library with the kernel's names, whose handlers claim another version of XLA's interface or fail when called.
 LIBRARY = r"""
@@ -43,8 +43,8 @@ import json, sys, warnings
 from pathlib import Path
 import jax, jax.numpy as jnp, numpy as np
 import lintra
-from lintra import native
-from lintra.recursion import recursion
+from lintra.kernel import library as native
+from lintra.models.full import full_recursion as recursion
 p, gram = 0.1 * np.ones((2, 1, 3, 3)), np.ones((4, 3, 3))
 results, values = [], []
 for code, library in json.loads(sys.argv[1]):
@@ -82,12 +82,14 @@ def _first_uses(*cases):
 
 def test_every_first_use_finds_the_kernel():
     for where, result in zip(FIRST_USES, _first_uses(*((code, "") for code in FIRST_USES.values())), strict=True):
-        assert result == [native.instruction_set(), []], where
+        assert result == [kernel_library.instruction_set(), []], where
 
 
 def _build(folder, minor):
     """The library above, for a minor version of XLA's interface (a macro of its header, or a number)."""
-    names = [f"lintra_{name}_{bits}" for name in native._HANDLERS for bits in native._BITS.values()]
+    names = [
+        f"lintra_{name}_{bits}" for name in kernel_library._HANDLERS for bits in kernel_library._BITS.values()
+    ]
     doors = [f"XLA_FFI_Error* {name}(XLA_FFI_CallFrame* frame) {{ return handle(frame); }}" for name in names]
     source, library = folder / "library.c", folder / "library.so"
     source.write_text("\n".join([LIBRARY, *doors]))
@@ -124,10 +126,10 @@ def test_a_missing_or_damaged_library_is_replaced_by_plain_jax_with_one_warning(
 
 
 def test_every_handler_is_called_when_it_is_registered():
-    calls = [equation.params["target_name"] for equation in jax.make_jaxpr(native._call_each)().eqns
+    calls = [equation.params["target_name"] for equation in jax.make_jaxpr(kernel_library._call_each)().eqns
              if equation.primitive.name == "ffi_call"]  # fmt: skip
     assert sorted(calls) == sorted(
-        f"lintra_{name}_{b}" for name in native._HANDLERS for b in native._BITS.values()
+        f"lintra_{name}_{b}" for name in kernel_library._HANDLERS for b in kernel_library._BITS.values()
     )
 
 

@@ -8,13 +8,14 @@ import pytest
 from jax.errors import JaxRuntimeError
 
 import lintra
-from lintra import memory, terminal
-from lintra.cli import main
-from lintra.evaluation import require_memory
-from lintra.sweep import GRIDS, cluster, shard
-from lintra.sweep.processes import WorkerDiedError
+from lintra.cli import main, terminal
+from lintra.evaluation.adjusted_loss import require_memory
+from lintra.runtime import memory
+from lintra.runtime.cluster import cluster
+from lintra.runtime.processes import WorkerDiedError
+from lintra.sweep import GRIDS, shard
 from lintra.training import Task
-from lintra.training.run import Run
+from lintra.training.run_folder import Run
 
 MODEL = "diag-4-uniform(0,5)"
 NOISE = ("--noise", "fixed(1)")
@@ -35,10 +36,11 @@ def _forbid_work(monkeypatch):
     def work(*_, **__):
         raise AssertionError("work has begun")
 
-    monkeypatch.setattr("lintra.evaluation.in_order", work)
+    for module in ("adjusted_loss", "bayes_excess"):
+        monkeypatch.setattr(f"lintra.evaluation.{module}.in_order", work)
     monkeypatch.setattr("lintra.training.loop.follow", work)
-    monkeypatch.setattr("lintra.sweep.processes.Processes.submit", work)
-    monkeypatch.setattr("lintra.bench.costs", work)
+    monkeypatch.setattr("lintra.runtime.processes.Processes.submit", work)
+    monkeypatch.setattr("lintra.cli.bench.costs", work)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_a_model_too_deep_for_a_file_is_rejected_before_it_is_trained(complaint,
 
 
 def test_a_file_for_weights_that_cannot_be_written_is_rejected_before_any_work(complaint, tmp_path, monkeypatch):
-    monkeypatch.setattr("lintra.context_files.read", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("lintra.regression.files.read", lambda *_, **__: pytest.fail("work was done"))
     (tmp_path / "file").touch()
     assert "file" in complaint("solve", "examples.csv", "--out", tmp_path / "file" / "weights.csv")
     (tmp_path / "folder.csv").mkdir()
@@ -240,7 +242,7 @@ def test_a_failure_of_the_machine_ends_in_one_sentence_with_code_1(error, says, 
     def fail(_):
         raise error
 
-    monkeypatch.setattr("lintra.cli.reproduce.zoo.read", fail)
+    monkeypatch.setattr("lintra.cli.report.zoo.read", fail)
     monkeypatch.setattr(sys, "argv", ["lintra", "zoo"])
     with pytest.raises(SystemExit, match="1"):
         main()
@@ -253,7 +255,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch):
     def defect(_):
         raise TypeError("a defect")
 
-    monkeypatch.setattr("lintra.cli.reproduce.zoo.read", defect)
+    monkeypatch.setattr("lintra.cli.report.zoo.read", defect)
     monkeypatch.setattr(sys, "argv", ["lintra", "zoo"])
     with pytest.raises(TypeError, match="a defect"):
         main()

@@ -9,17 +9,21 @@ import jax
 import numpy as np
 import pytest
 
-from lintra import NoisyRegression, evaluate, paper, table1, zoo
+from lintra import NoisyRegression, evaluate, zoo
 from lintra.baselines import AdaptiveRidge, Bayes
-from lintra.excess import excess
+from lintra.display import to_csv
+from lintra.evaluation import paper
+from lintra.evaluation.bayes_excess import excess
+from lintra.evaluation.column import _verdict
+from lintra.evaluation.column import figures as table1_row
+from lintra.evaluation.measurement import Measurements
 from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
-from lintra.measurements import Measurements, noise_levels
-from lintra.models import FAMILIES
-from lintra.report import _tails, make
+from lintra.models import FAMILIES, families
+from lintra.problem.noise import noise_levels
 from lintra.report.page import number
-from lintra.sweep import Processes
-from lintra.tabular import to_csv
+from lintra.report.report import _tails, make
+from lintra.runtime.processes import Processes
 
 KEY = jax.random.key(0)
 
@@ -31,7 +35,7 @@ def model(variant, layers, scale=0.02):
 @pytest.fixture(scope="module")
 def small_zoo(tmp_path_factory):
     names = {
-        f"{v}-{d}-{n}": (v, d) for v in paper.VARIANTS for d in (1, 2) for n in ("uniform(0,5)", "choice(1,3)")
+        f"{v}-{d}-{n}": (v, d) for v in families.VARIANTS for d in (1, 2) for n in ("uniform(0,5)", "choice(1,3)")
     }
     names |= {f"{v}-{d}-uniform(0,5)-seed{s}": (v, d) for v in ("diag", "full") for d in (1, 3) for s in range(2)}
     names["full-4-choice(1,3)"] = ("full", 4)
@@ -73,7 +77,7 @@ def test_a_zoo_that_was_altered_or_a_name_that_is_not_there_is_refused(small_zoo
 def test_a_column_has_every_model_and_baseline_beside_the_papers_figure(measurements):
     column = measurements.column("uniform(0,5)")
     places = [(row.method, row.layers) for row in column.rows]
-    assert places[:6] == [(v, d) for v in paper.VARIANTS for d in (1, 2)]
+    assert places[:6] == [(v, d) for v in families.VARIANTS for d in (1, 2)]
     rows = {(row.method, row.layers): row for row in column.rows}
     assert rows["full", 2].paper == 0.245
     assert rows["bayes", None].paper is None
@@ -82,7 +86,7 @@ def test_a_column_has_every_model_and_baseline_beside_the_papers_figure(measurem
     floors = {row.bayes_floor for row in column.rows}
     assert floors == {rows["bayes", None].adjusted_loss}
     assert len(column.orderings) == 7  # three by depth, two by family at each depth
-    text = list(csv.DictReader(io.StringIO(to_csv([table1.figures(row) for row in column.rows]))))
+    text = list(csv.DictReader(io.StringIO(to_csv([table1_row(row) for row in column.rows]))))
     header = ["method", "layers", "noise", "adjusted_loss", "standard_error", "paper", "bayes_floor"]
     assert list(text[0]) == header
     assert float(text[3]["adjusted_loss"]) == rows["diag", 2].adjusted_loss
@@ -101,7 +105,7 @@ def test_a_column_has_every_model_and_baseline_beside_the_papers_figure(measurem
 )
 def test_cells_are_judged_by_the_protocol_repeated(method, protocol, verdict):
     printed = paper.table1()[method, 7, "uniform(0,5)"]
-    assert table1._verdict(method, protocol, printed, floor=0.36145) == verdict
+    assert _verdict(method, protocol, printed, floor=0.36145) == verdict
 
 
 def test_noise_levels_go_one_beyond_the_prior():

@@ -11,13 +11,15 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import lintra.contexts
-from lintra import GramStatistics, NoisyRegression, native, oracle_weights, sample_data, solve, specialists, zoo
+from lintra import GramStatistics, NoisyRegression, oracle_weights, sample_data, solve, zoo
 from lintra.baselines import Bayes
-from lintra.contexts import Examples, statistics
+from lintra.kernel import library, operations
 from lintra.models import FAMILIES, InOwnUnits, Rescaled
-from lintra.solver import Solver
-from lintra.soundness import UnsoundWarning, is_typical
+from lintra.regression import contexts as context_groups
+from lintra.regression import specialists
+from lintra.regression.solver import Solver
+from lintra.regression.soundness import UnsoundWarning, is_typical
+from lintra.statistics.examples import Examples, statistics
 
 KEY = jax.random.key(0)
 NAME = "diag-7-uniform(0,5)"
@@ -36,8 +38,8 @@ def test_gram_matrices_of_the_kernel_are_those_of_plain_jax(n, d, dtype):
     x, y, _ = contexts(37, n, d, dtype)
     tokens = np.concatenate([x, y[..., None]], axis=-1).astype(float)
     expected = np.einsum("bni,bnj->bij", tokens, tokens)
-    assert native.covers(jnp.asarray(x), jnp.asarray(y))
-    found = np.asarray(native.gram(jnp.asarray(x), jnp.asarray(y)))
+    assert library.covers(jnp.asarray(x), jnp.asarray(y))
+    found = np.asarray(operations.gram(jnp.asarray(x), jnp.asarray(y)))
     assert found.dtype == dtype
     tolerance = 1e-5 if dtype == np.float32 else 1e-13
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max())
@@ -47,7 +49,7 @@ def test_without_the_kernel_gram_matrices_are_the_same(monkeypatch):
     x, y, _ = contexts(5)
     given = Examples(jnp.asarray(x), jnp.asarray(y), jnp.full(len(x), x.shape[1]))
     fast = statistics(given)
-    monkeypatch.setattr(native, "covers", lambda *arrays: False)
+    monkeypatch.setattr(library, "covers", lambda *arrays: False)
     np.testing.assert_allclose(fast.gram, statistics(given).gram, rtol=1e-12)
 
 
@@ -69,7 +71,7 @@ def test_chunks_lengths_and_statistics_make_no_difference(monkeypatch):
     whole = solve(x, y, model=NAME)
     np.testing.assert_allclose(solve(GramStatistics.from_data(x, y), model=NAME), whole, rtol=1e-9)
     np.testing.assert_allclose(solve(list(x), list(y), model=NAME), whole, rtol=1e-9)
-    monkeypatch.setattr("lintra.contexts._CHUNK", 24_000)
+    monkeypatch.setattr("lintra.regression.contexts._CHUNK", 24_000)
     np.testing.assert_allclose(solve(x, y, model=NAME), whole, rtol=1e-12)
     assert solve(x[:0], y[:0], model=NAME).shape == (0, 10)
 
@@ -118,11 +120,11 @@ def test_warnings_point_to_who_called():
 
 
 def test_wide_contexts_are_read_a_few_at_a_time():
-    (group,), _, _ = lintra.contexts.groups(np.zeros((4096, 1, 150)), np.zeros((4096, 1)), lambda dim, count: None)
-    assert max(part.stop - part.start for part in lintra.contexts.parts(group)) * 151**2 * 8 <= 2**24
+    (group,), _, _ = context_groups.groups(np.zeros((4096, 1, 150)), np.zeros((4096, 1)), lambda dim, count: None)
+    assert max(part.stop - part.start for part in context_groups.parts(group)) * 151**2 * 8 <= 2**24
 
 
-@pytest.mark.filterwarnings("ignore::lintra.soundness.UnsoundWarning")
+@pytest.mark.filterwarnings("ignore::lintra.regression.soundness.UnsoundWarning")
 def test_specialists_do_not_know_the_unit_of_labels_and_are_far_better_than_least_squares():
     x, y, truth = contexts(4000)
     found = solve(x, y)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import MODELS
-from lintra import storage
 from lintra.baselines import LeastSquares
 from lintra.models import Full
+from lintra.zoo import model_file
 
 MODEL = MODELS["full-4-h2"]
 
@@ -18,13 +18,13 @@ MODEL = MODELS["full-4-h2"]
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_a_model_comes_back_bit_for_bit(model, tmp_path):
     path = tmp_path / "model.safetensors"
-    storage.save(model, path, noise="uniform(0,5)")
-    again = storage.load(path)
+    model_file.save(model, path, noise="uniform(0,5)")
+    again = model_file.load(path)
     assert type(again) is type(model)
     assert jax.tree.structure(again) == jax.tree.structure(model)
     for before, after in zip(jax.tree.leaves(model), jax.tree.leaves(again), strict=True):
         assert np.array_equal(before, after)
-    metadata = storage.read_metadata(path)
+    metadata = model_file.read_metadata(path)
     assert (metadata["family"], metadata["layers"]) == (model.family, str(model.num_layers))
     assert (metadata["heads"], metadata["dim"]) == (str(model.num_heads), str(model.dim))
     assert (metadata["context"], metadata["noise"]) == (str(model.context), "uniform(0,5)")
@@ -33,7 +33,7 @@ def test_a_model_comes_back_bit_for_bit(model, tmp_path):
 def test_the_file_holds_the_matrices_as_printed(tmp_path):
     from safetensors.numpy import load_file
 
-    storage.save(MODEL, tmp_path / "m.safetensors")
+    model_file.save(MODEL, tmp_path / "m.safetensors")
     tensors = load_file(tmp_path / "m.safetensors")
     for name, matrix in zip("PQ", MODEL.matrices(), strict=True):
         assert np.array_equal(tensors[name], matrix)
@@ -42,7 +42,7 @@ def test_the_file_holds_the_matrices_as_printed(tmp_path):
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "m.safetensors"
-    storage.save(MODEL, path)
+    model_file.save(MODEL, path)
     return path.read_bytes()
 
 
@@ -57,7 +57,7 @@ def test_a_truncated_or_altered_file_is_refused_by_a_sentence(data, content, tmp
         broken[place] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(broken)
     try:
-        model = storage.load(path)
+        model = model_file.load(path)
     except ValueError as error:
         assert str(path) in str(error)  # noqa: PT017
     else:  # a bit of white space in the header
@@ -73,7 +73,7 @@ def test_altered_metadata_is_refused(before, after, content, tmp_path):
     assert before in content
     path.write_bytes(content.replace(before, after))
     with pytest.raises(ValueError, match="was altered"):
-        storage.load(path)
+        model_file.load(path)
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
@@ -81,28 +81,28 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
     save_file({"P": np.zeros(3)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="is not a lintra-model-1 file: its format is None"):
-        storage.load(tmp_path / "other.safetensors")
+        model_file.load(tmp_path / "other.safetensors")
     with pytest.raises(FileNotFoundError):
-        storage.load(tmp_path / "missing.safetensors")
+        model_file.load(tmp_path / "missing.safetensors")
 
 
 def test_the_same_model_makes_the_same_bytes(tmp_path):
     for number in range(5):
-        storage.save(MODEL, tmp_path / str(number), noise="uniform(0,5)")
+        model_file.save(MODEL, tmp_path / str(number), noise="uniform(0,5)")
     assert len({(tmp_path / str(number)).read_bytes() for number in range(5)}) == 1
 
 
 def test_only_models_can_be_saved(tmp_path):
     with pytest.raises(ValueError, match="`model` must be of a family of lintra, got LeastSquares"):
-        storage.save(LeastSquares(), tmp_path / "x")  # pyright: ignore[reportArgumentType]
+        model_file.save(LeastSquares(), tmp_path / "x")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="`noise`"):
-        storage.save(MODEL, tmp_path / "x", noise="loud")
+        model_file.save(MODEL, tmp_path / "x", noise="loud")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "m.safetensors"
-    storage.save(MODEL, path)
+    model_file.save(MODEL, path)
     before = path.read_bytes()
 
     def full(_):
@@ -110,14 +110,14 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        storage.save(Full.random(2, key=jax.random.key(0)), path)
+        model_file.save(Full.random(2, key=jax.random.key(0)), path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["m.safetensors"]
 
 
 def test_files_have_the_permissions_that_people_expect(tmp_path):
     path = tmp_path / "m.safetensors"
-    storage.save(MODEL, path)
+    model_file.save(MODEL, path)
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask

@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 from lintra import zoo
 from lintra.cli import app
 from lintra.models import GDPlusPlus
-from lintra.sweep import GRIDS, Processes, Store, chain, run
+from lintra.runtime.processes import Processes
+from lintra.sweep import GRIDS, Store, chain, run
 
 CELLS = chain("fixed(1)", 3, dim=3, context=8, variants=("gd++",))
 

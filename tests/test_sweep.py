@@ -11,9 +11,10 @@ import pytest
 
 from crashing import Crashing, Deadly
 from lintra import Task
-from lintra.sweep import GRIDS, Cell, Processes, Store, chain, run, shard, train_chain
-from lintra.sweep import store as store_module
+from lintra.runtime.processes import Processes
+from lintra.sweep import GRIDS, Cell, Store, chain, run, shard, store, train_chain
 from lintra.training import Fast
+from lintra.zoo import model_file
 
 SMALL = {"dim": 3, "context": 8, "variants": ("gd++", "diag")}
 QUICK = Fast(blocks=4)
@@ -102,7 +103,7 @@ def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_compl
     cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
     Store(tmp_path).prepare()
 
-    real = store_module.save
+    real = model_file.save
 
     def save(model, path, **more):
         if model.num_layers == 2:
@@ -110,7 +111,7 @@ def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_compl
         real(model, path, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "save", save)
+        patch.setattr(store, "save", save)
         failures = train_chain(cells, str(tmp_path))
     assert [failure.cell for failure in failures] == [cells[1]]
     assert "the store cannot be used: [Errno 30] Read-only file system" in failures[0].sentence

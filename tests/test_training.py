@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import lintra
-from lintra import storage
 from lintra.models import FAMILIES, Diagonal
 from lintra.training import Paper, Task, TrainingFailedError, judge, train
-from lintra.training.fast import Fast
-from lintra.training.recipe import RandomAndKnown, RandomStarts
-from lintra.training.run import Run
+from lintra.training.recipes.fast import Fast
+from lintra.training.run_folder import Run
 from lintra.training.selection import Selection
+from lintra.training.starts import RandomAndKnown, RandomStarts
+from lintra.zoo import model_file, tensors
 
 TASK = Task("diag", 2, "choice(1,3)", dim=3, context=6)
 QUICK = Paper(seeds=2, steps=400, learning_rate=3e-3, batch=64, scale=0.05)
@@ -75,8 +75,8 @@ def test_training_lowers_the_loss_and_measures_it(undisturbed):
     settings = json.loads((folder / "settings.json").read_text())
     assert settings["settings"]["learning_rate"] == 3e-3
     assert settings["settings"]["noise"] == "choice(1,3)"
-    assert storage.read_metadata(folder / "model.safetensors")["noise"] == "choice(1,3)"
-    assert storage.read_metadata(folder)["noise"] == "choice(1,3)"
+    assert model_file.read_metadata(folder / "model.safetensors")["noise"] == "choice(1,3)"
+    assert model_file.read_metadata(folder)["noise"] == "choice(1,3)"
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3])
@@ -123,8 +123,8 @@ def damaged_checkpoint(path, damage):
     elif damage == "alter":
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     else:  # with a checksum that fits
-        arrays, metadata = storage.read_tensors(path, "lintra-checkpoint-1")
-        storage.write_tensors(path, arrays, metadata | {"models": damage})
+        arrays, metadata = tensors.read_tensors(path, "lintra-checkpoint-1")
+        tensors.write_tensors(path, arrays, metadata | {"models": damage})
 
 
 @pytest.mark.parametrize("damage", ["cut", "alter", "[1]", "[" * 100_000])
@@ -344,7 +344,7 @@ FIXED = {
     "bench": "inputs whose values do not matter, timed",
     "theory": "checks that always give the same answer",
     "report/claims.py": "checks that always give the same answer",
-    "specialists.py": "the documented default of an argument",
+    "regression/specialist_training.py": "the documented default of an argument",
 }
 
 

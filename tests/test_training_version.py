@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lintra import specialists
+from lintra.regression import specialist_training
 from lintra.sweep import Cell, Store, grid, train_chain
 from lintra.training import Fast, Task, TrainingFailedError, follow, loop, train
+from lintra.training.descent.soap import scale_by_soap
 from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
-from lintra.training.recipe import RandomStarts
-from lintra.training.soap import scale_by_soap
+from lintra.training.starts import RandomStarts
 from lintra.training.version import TRAINING_VERSION
 
 VERSION = 1  # of the numbers below
@@ -176,10 +176,10 @@ def test_a_run_of_another_training_version_is_not_resumed(tmp_path, monkeypatch)
 def test_a_cached_specialist_is_found_by_its_key_and_the_training_version(tmp_path, monkeypatch):
     monkeypatch.setenv("LINTRA_CACHE", str(tmp_path))
     trained = []
-    monkeypatch.setattr(specialists, "_ITERATIONS", 10)
+    monkeypatch.setattr(specialist_training, "_ITERATIONS", 10)
 
     def specialise(**key):
-        return np.asarray(specialists.specialise(2, 9, trained.append, **key).q)
+        return np.asarray(specialist_training.specialise(2, 9, trained.append, **key).q)
 
     def content():
         return {path.name: path.read_bytes() for path in (tmp_path / "lintra" / "specialists").iterdir()}
@@ -191,7 +191,7 @@ def test_a_cached_specialist_is_found_by_its_key_and_the_training_version(tmp_pa
     other = specialise(key=jax.random.key(1))
     assert not np.allclose(other, default, rtol=1e-6)
     assert len(content()) == len(trained) == 2
-    monkeypatch.setattr(specialists, "TRAINING_VERSION", TRAINING_VERSION + 1)
+    monkeypatch.setattr(specialist_training, "TRAINING_VERSION", TRAINING_VERSION + 1)
     np.testing.assert_array_equal(specialise(), default)
     assert len(content()) == len(trained) == 3
     assert len(set(content().values())) == 2  # the same key gives the same bytes

@@ -15,15 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lintra import escaping, explorer, storage, tensor_files, zoo
-from lintra.export import FORMATS, export
-from lintra.losses import Tail
+from lintra import display, zoo
+from lintra.anatomy.program import FORMATS, export
+from lintra.display import to_csv
+from lintra.evaluation.column import Column, Row
+from lintra.evaluation.estimate import Tail
+from lintra.explorer import curves as explorer_curves
 from lintra.models import FAMILIES
 from lintra.report.claims import Verdict
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
-from lintra.table1 import Column, Row
-from lintra.tabular import to_csv
+from lintra.runtime import escaping
+from lintra.zoo import model_file
+from lintra.zoo import tensors as tensor_files
 
 MODELS = {name: family.random(2, dim=3, context=7, key=jax.random.key(0)) for name, family in FAMILIES.items()}
 MODEL = MODELS["full"]
@@ -42,10 +46,10 @@ HOSTILE = (
 
 def forge(path, model=MODEL, *, tensors=None, **metadata):
     """A model file with other arrays and metadata, and with the checksum that belongs to them."""
-    storage.save(model, path, noise="uniform(0,5)")
-    kept, written = storage.read_tensors(path, "lintra-model-1")
+    model_file.save(model, path, noise="uniform(0,5)")
+    kept, written = tensor_files.read_tensors(path, "lintra-model-1")
     changed = {name: text for name, text in (written | metadata).items() if text is not None}
-    storage.write_tensors(path, {k: v for k, v in (kept | (tensors or {})).items() if v is not None}, changed)
+    tensor_files.write_tensors(path, {k: v for k, v in (kept | (tensors or {})).items() if v is not None}, changed)
     return path
 
 
@@ -61,7 +65,7 @@ def entry(shape, offsets, kind="F64"):
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 def test_a_forged_file_without_changes_is_read(model, tmp_path):
-    assert storage.load_with_metadata(forge(tmp_path / "m", model))[1]["noise"] == "uniform(0,5)"
+    assert model_file.load_with_metadata(forge(tmp_path / "m", model))[1]["noise"] == "uniform(0,5)"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,7 @@ def test_a_forged_file_without_changes_is_read(model, tmp_path):
 )
 def test_metadata_are_validated_on_load(changes, sentence, tmp_path):
     path = forge(tmp_path / "m.safetensors", **changes)
-    for read in (storage.load, storage.read_metadata) if "context" not in changes else (storage.load,):
+    for read in (model_file.load, model_file.read_metadata) if "context" not in changes else (model_file.load,):
         with pytest.raises(ValueError, match=sentence):
             read(path)
 
@@ -101,7 +105,7 @@ def test_metadata_are_validated_on_load(changes, sentence, tmp_path):
 @pytest.mark.parametrize(("written", "printed"), [("", ""), (" uniform( 0 , 5.0 )", "uniform(0,5)")])
 def test_a_prior_is_printed_from_the_parsed_value(written, printed, tmp_path):
     path = forge(tmp_path / "m.safetensors", noise=written)
-    assert storage.read_metadata(path)["noise"] == printed
+    assert model_file.read_metadata(path)["noise"] == printed
     assert zoo.find(str(path))[1] == (printed or None)
 
 
@@ -127,19 +131,19 @@ P = MODEL.matrices()[0]
 )
 def test_arrays_are_validated_on_load(tensors, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
-        storage.load(forge(tmp_path / "m.safetensors", tensors=tensors))
+        model_file.load(forge(tmp_path / "m.safetensors", tensors=tensors))
 
 
 @pytest.mark.parametrize("name", ["diag", "gd++"])
 def test_a_number_of_inputs_must_be_that_of_the_matrices(name, tmp_path):
     with pytest.raises(ValueError, match=r"`P` must have shape \(2, 1, 5, 5\)"):
-        storage.load(forge(tmp_path / "m.safetensors", MODELS[name], dim="4"))
+        model_file.load(forge(tmp_path / "m.safetensors", MODELS[name], dim="4"))
 
 
 def test_a_model_that_could_not_be_read_back_is_not_written(tmp_path):
     large = FAMILIES["diag"].random(1, dim=10_001, key=jax.random.key(0))
     with pytest.raises(ValueError, match="`dim` must be from 1 to 10,000 in a file, got 10,001"):
-        storage.save(large, tmp_path / "m.safetensors")
+        model_file.save(large, tmp_path / "m.safetensors")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,7 +172,7 @@ def test_a_header_that_declares_what_the_file_does_not_have_is_rejected(name, tm
     header, sentence = HEADERS[name]
     path = with_header(tmp_path / "m.safetensors", header, bytes(16))
     with pytest.raises(ValueError, match="is not a whole safetensors file") as caught:
-        storage.load(path)
+        model_file.load(path)
     assert sentence.replace("\\", "") in str(caught.value)
 
 
@@ -183,7 +187,7 @@ def test_no_memory_is_requested_for_what_a_file_only_declares(tmp_path):
     program = """
 import resource, sys
 from pathlib import Path
-from lintra import storage
+from lintra.zoo import model_file as storage
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 300_000_000,) * 2)
 for path in sys.argv[1:]:
@@ -205,31 +209,31 @@ for path in sys.argv[1:]:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a device")
 def test_what_is_not_a_file_is_rejected():
     with pytest.raises(ValueError, match="`path` '/dev/zero' is not a file"):
-        storage.load("/dev/zero")
+        model_file.load("/dev/zero")
 
 
 def test_all_readers_limit_what_they_read(tmp_path, monkeypatch):
     path = forge(tmp_path / "m.safetensors")
     monkeypatch.setattr(tensor_files, "MAX_FILE", 100)
     with pytest.raises(ValueError, match="at most 100 are read"):
-        storage.load(path)
+        model_file.load(path)
     with pytest.raises(ValueError, match="at most 100 are read"):
-        storage.save(MODEL, tmp_path / "other")
-    monkeypatch.setattr(explorer, "_MAX_CURVES", 100)
+        model_file.save(MODEL, tmp_path / "other")
+    monkeypatch.setattr(explorer_curves, "_MAX_CURVES", 100)
     (tmp_path / "zoo.curves.json").write_text("{}" + 99 * " ")
     with pytest.raises(ValueError, match="it has more than 100 bytes"):
-        explorer.read_curves(tmp_path / "zoo.safetensors")
+        explorer_curves.read_curves(tmp_path / "zoo.safetensors")
 
 
 def forge_zoo(path, name="mine", *, tensors=None, **fields):
     """A zoo of one model whose card has other fields, with the checksums that belong to them."""
     zoo.write(path, {"mine": (MODEL, {"noise": "uniform(0,5)"})})
-    kept, metadata = storage.read_tensors(path, "lintra-zoo-1")
+    kept, metadata = tensor_files.read_tensors(path, "lintra-zoo-1")
     own = {f"{name}/{part.removeprefix('mine/')}": value for part, value in kept.items()} | (tensors or {})
     card = json.loads(metadata["cards"])["mine"]
-    card["sha256"] = storage.digest({part.removeprefix(f"{name}/"): value for part, value in own.items()}, {})
+    card["sha256"] = tensor_files.digest({part.removeprefix(f"{name}/"): value for part, value in own.items()}, {})
     cards = {name: {field: value for field, value in (card | fields).items() if value is not ...}}
-    storage.write_tensors(path, own, metadata | {"cards": json.dumps(cards)})
+    tensor_files.write_tensors(path, own, metadata | {"cards": json.dumps(cards)})
     return path
 
 
@@ -284,7 +288,7 @@ def test_weights_of_a_zoo_are_validated_on_load(fields, sentence, tmp_path):
 
 @pytest.mark.parametrize("cards", ["", "[]", "[" * 100_000, '{"mine": 3}'])
 def test_cards_that_are_no_cards_are_rejected(cards, tmp_path):
-    storage.write_tensors(tmp_path / "z", {}, {"format": "lintra-zoo-1", "cards": cards})
+    tensor_files.write_tensors(tmp_path / "z", {}, {"format": "lintra-zoo-1", "cards": cards})
     with pytest.raises(ValueError, match="is not a zoo that lintra can read"):
         zoo.Zoo(tmp_path / "z")
 
@@ -316,7 +320,7 @@ def test_only_names_and_cards_that_can_be_read_are_written(tmp_path):
 )
 def test_curves_beside_a_zoo_are_validated(place, value, tmp_path):
     published = zoo.published().path
-    curves = explorer.read_curves(published)
+    curves = explorer_curves.read_curves(published)
     inner = curves
     for part in place[:-1]:
         inner = inner[part]
@@ -324,7 +328,7 @@ def test_curves_beside_a_zoo_are_validated(place, value, tmp_path):
         inner[place[-1]] = value
     (tmp_path / "zoo.curves.json").write_text(json.dumps(curves if place else value))
     with pytest.raises(ValueError, match=r"zoo\.curves\.json' does not hold the curves of a zoo"):
-        explorer.read_curves(tmp_path / "zoo.safetensors")
+        explorer_curves.read_curves(tmp_path / "zoo.safetensors")
 
 
 def run(program, tmp_path):
@@ -426,13 +430,13 @@ def test_a_prior_that_is_none_is_not_exported(form):
 )
 def test_a_cell_of_text_is_no_formula(text):
     assert to_csv([{text: text}]).replace('"', "").split("'")[0] == ""
-    assert escaping.csv_cell(text) == f"'{text}"
+    assert display.csv_cell(text) == f"'{text}"
 
 
 @given(number=st.one_of(st.floats(), st.integers()))
 def test_numbers_stay_numbers_in_csv(number):
-    assert escaping.csv_cell(number) is number
-    assert escaping.csv_cell(f"{number}") in (f"{number}", "'-inf")
+    assert display.csv_cell(number) is number
+    assert display.csv_cell(f"{number}") in (f"{number}", "'-inf")
 
 
 @given(

@@ -12,7 +12,7 @@ import sys
 import jax
 import numpy as np
 
-from lintra import native
+from lintra.kernel import library
 
 # Arguments and results. A letter is a size, the same everywhere; `S?` is S or 1; `D` is E − 1.
 PAIR, OMEGA, GRAM, ROWS = "S 2 L H E E", "S L 2 2", "S? B E E", "S? B D"
@@ -99,7 +99,7 @@ def outcome(target, dtype, arguments, results):
 def attack(target, calls):
     """Call a handler with so many wrong shapes, and a right one after every ten; count what it says."""
     name, bits = target.rsplit("_", 1)
-    dtype = {bits: dtype for dtype, bits in native._BITS.items()}[bits]
+    dtype = {bits: dtype for dtype, bits in library._BITS.items()}[bits]
     arguments, results = SIGNATURES[name]
     patterns, rng = arguments + results, np.random.default_rng(sorted(SIGNATURES).index(name))
     failures, refused, passed = [], 0, 0
@@ -119,5 +119,5 @@ def attack(target, calls):
 
 
 if __name__ == "__main__":
-    assert native.instruction_set() is not None
+    assert library.instruction_set() is not None
     print(json.dumps({target: attack(target, int(sys.argv[1])) for target in sys.argv[2:]}))

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import lintra
-from lintra import native
+from lintra.kernel import library
 
 readme = Path(sys.argv[1]).read_text(encoding="utf-8")
 examples = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as folder, chdir(folder):
     for example in examples:
         exec(compile(example, sys.argv[1], "exec"), {"__name__": "__main__"})
 
-kernel = native.instruction_set()
+kernel = library.instruction_set()
 assert kernel is not None, "the native kernel is not in use"
 versions = ", ".join(f"{name} {version(name)}" for name in ("lintra", "jax", "jaxlib", "equinox", "numpy"))
 print(f"Python {sys.version.split()[0]}, {versions}; kernel {kernel}; {len(examples)} examples ran")

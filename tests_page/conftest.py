@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from lintra import explorer, zoo
-from lintra.compiled import keep_compiled_programs
+from lintra import zoo
+from lintra.explorer.curves import read_curves
+from lintra.explorer.page import page as fill_page
+from lintra.runtime.cache import keep_compiled_programs
 
 keep_compiled_programs()
 ROOT = Path(__file__).parent.parent
@@ -26,8 +28,8 @@ DESKTOP = {"width": 1360, "height": 900}
 def page_file(tmp_path_factory):
     """The page as `lintra explore` writes it."""
     path = tmp_path_factory.mktemp("page") / "explorer.html"
-    curves = explorer.read_curves(ROOT / "src/lintra/data/zoo.safetensors")
-    path.write_text(explorer.page(zoo.published(), curves), encoding="utf-8")
+    curves = read_curves(ROOT / "src/lintra/data/zoo.safetensors")
+    path.write_text(fill_page(zoo.published(), curves), encoding="utf-8")
     return path
 
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from lintra import GramStatistics, explorer, zoo
+from lintra import GramStatistics, zoo
 from lintra.anatomy.ablation import without
-from lintra.anatomy.weights import omegas
+from lintra.anatomy.structure import omegas
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, LeastSquares, TunedRidge, oracle_weights
+from lintra.explorer.curves import read_curves, shown
+from lintra.explorer.page import data
 from lintra.models import Rescaled
-from lintra.noise import parse_noise
+from lintra.problem.noise import parse_noise
 
 CASES = 200
 TOLERANCE = 1e-10
@@ -19,7 +21,7 @@ DIM = 10
 
 
 def published_curves():
-    return explorer.read_curves(ROOT / "src/lintra/data/zoo.safetensors")
+    return read_curves(ROOT / "src/lintra/data/zoo.safetensors")
 
 
 def draw_context(rng, count, std):
@@ -40,7 +42,7 @@ def distance(page, python):
 
 def test_weights_after_every_layer_of_200_random_cases(visit):
     rng = np.random.default_rng(0)
-    names = explorer.shown(zoo.published())
+    names = shown(zoo.published())
     cases = []
     for name in rng.choice(names, CASES):
         count = int(rng.choice([18, 20, 20, 22]))
@@ -60,7 +62,7 @@ def test_weights_after_every_layer_of_200_random_cases(visit):
 @pytest.mark.parametrize("count", [6, 10, 20, 60])
 def test_baselines_and_bayes(visit, count):
     rng = np.random.default_rng(count)
-    curves = explorer.data(zoo.published(), published_curves())["curves"]
+    curves = data(zoo.published(), published_curves())["curves"]
     cases, expected = [], []
     for noise in curves:
         std = draw_std(rng, noise)

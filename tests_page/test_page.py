@@ -8,7 +8,9 @@ import pytest
 
 import lintra
 from conftest import Visit
-from lintra import explorer, storage, zoo
+from lintra import zoo
+from lintra.explorer.page import page as fill_page
+from lintra.zoo import tensors
 
 CONTROLS = (
     "share",
@@ -281,7 +283,7 @@ def bad_files():
         return bytes(content)
 
     def foreign(folder):
-        storage.write_tensors(folder / "x", {}, {"format": "lintra-zoo-1"})
+        tensors.write_tensors(folder / "x", {}, {"format": "lintra-zoo-1"})
         return (folder / "x").read_bytes()
 
     return {
@@ -361,9 +363,7 @@ def test_a_picture_of_the_page_which_scrolls_in_one_direction_only(visit, name, 
 def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
     name = "diag-2-choice(1,3)"
     zoo.write(tmp_path / "mine.safetensors", {name: (zoo.load(name), {"noise": "choice(1,3)"})})
-    (tmp_path / "page.html").write_text(
-        explorer.page(zoo.Zoo(tmp_path / "mine.safetensors"), {}), encoding="utf-8"
-    )
+    (tmp_path / "page.html").write_text(fill_page(zoo.Zoo(tmp_path / "mine.safetensors"), {}), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
     one.wait_until_measured()
     one.page.select_option("#noise", "choice(1,3)")

@@ -19,7 +19,7 @@ otherwise: a deep linear transformer is a polynomial of degree 3^layers in its d
 
 import os
 
-from lintra import interrupts
+from lintra.runtime import interrupts
 
 if interrupts.is_command():  # before the imports below, which take seconds
     interrupts.end_at_once()
@@ -29,17 +29,22 @@ import jax
 if "JAX_ENABLE_X64" not in os.environ:
     jax.config.update("jax_enable_x64", True)
 
-from lintra import anatomy, closed_form, export, tokens, zoo
+from lintra import anatomy, zoo
 from lintra._version import __version__
-from lintra.baselines import BASELINES, baseline, oracle_weights
-from lintra.evaluation import evaluate, evaluate_layers, profile, repeat_protocol
-from lintra.models import Diagonal, Full, GDPlusPlus, Rescaled
-from lintra.noise import parse_noise
-from lintra.problem import NoisyRegression
-from lintra.solver import solve
-from lintra.statistics import GramStatistics, sample_data, sample_statistics
-from lintra.storage import load, save
+from lintra.anatomy import program as export
+from lintra.baselines import BASELINES, baseline
+from lintra.baselines.oracle import oracle_weights
+from lintra.evaluation import closed_form
+from lintra.evaluation.adjusted_loss import evaluate, evaluate_layers, repeat_protocol
+from lintra.evaluation.noise_profile import profile
+from lintra.models import Diagonal, Full, GDPlusPlus, Rescaled, tokens
+from lintra.problem.noise import parse_noise
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.regression.chunked import solve
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_data, sample_statistics
 from lintra.training import RECIPES, Task, train
+from lintra.zoo.model_file import load, save
 
 __all__ = [
     "BASELINES",

@@ -1,5 +1,5 @@
 """`python -m lintra` is the command line."""
 
-from lintra.cli import main
+from lintra.cli.app import main
 
 main()

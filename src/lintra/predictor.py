@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from lintra import checks
-from lintra.statistics import GramStatistics
+from lintra import arguments
+from lintra.statistics.gram import GramStatistics
 
 
 class AbstractPredictor(eqx.Module):
@@ -23,7 +23,7 @@ class AbstractPredictor(eqx.Module):
 
     def predict(self, stats: GramStatistics, query: ArrayLike) -> Float[Array, "*batch"]:
         """The prediction `⟨w, x⟩` for queries x of shape (..., d), which must fit the contexts."""
-        query = checks.real_array("query", query)
+        query = arguments.real_array("query", query)
         if query.ndim == 0 or query.shape[-1] != stats.dim:
             raise ValueError(f"`query` must have shape (..., {stats.dim}), got {query.shape}.")
         weights = self.weights(stats)

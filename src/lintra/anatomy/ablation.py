@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Key
 
-from lintra.anatomy.weights import NAMES
-from lintra.evaluation import Track, evaluate
-from lintra.models import AbstractModel, Full
-from lintra.problem import NoisyRegression
+from lintra.anatomy.structure import NAMES
+from lintra.evaluation.adjusted_loss import evaluate
+from lintra.models.base import AbstractModel
+from lintra.models.full import Full
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.progress import Track
 
 
 def without(model: AbstractModel, layer: int, flow: str) -> Full:

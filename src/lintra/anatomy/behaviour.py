@@ -7,18 +7,17 @@ are the Λ, Γ, s, Π, Φ of Lemma 4.4: momentum is the mean of 1 − Λ, the re
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from lintra.baselines import Bayes
-from lintra.models import AbstractModel
-from lintra.problem import NoisyRegression
-from lintra.spectrum import Spectrum
-from lintra.statistics import GramStatistics, sample_statistics
+from lintra.baselines.bayes import Bayes
+from lintra.baselines.oracle import believed_noise, correlation
+from lintra.models.base import AbstractModel
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_statistics
 
 LEVELS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-_CANDIDATES = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 601)])  # σ²
 
 Row = dict[str, Any]
 """Values by column."""
@@ -80,26 +79,6 @@ def _layers(model: AbstractModel, stats: GramStatistics) -> list[Row]:
     return rows
 
 
-def believed_noise(
-    weights: Float[Array, "b d"] | Float[np.ndarray, "b d"], stats: GramStatistics
-) -> Float[np.ndarray, " b"]:
-    """The σ whose ridge solution is nearest to the given weights, for every context.
-
-    >>> from lintra.baselines import oracle_weights
-    >>> stats, _ = sample_statistics(NoisyRegression(noise="fixed(2)"), jax.random.key(0), (3,))
-    >>> bool(np.allclose(believed_noise(oracle_weights(stats, jax.numpy.full(3, 1.5)), stats), 1.5, rtol=0.01))
-    True
-    """
-    spectrum = jax.vmap(Spectrum.of)(stats)
-    values, labels = np.asarray(spectrum.values), np.asarray(spectrum.labels)
-    turned = np.einsum("bij,bi->bj", np.asarray(spectrum.vectors), np.asarray(weights))
-    apart = np.empty((len(turned), len(_CANDIDATES)))
-    for place, noise_var in enumerate(_CANDIDATES):
-        ridge = np.divide(labels, values + noise_var, out=np.zeros_like(labels), where=values + noise_var > 0)
-        apart[:, place] = ((turned - ridge) ** 2).sum(axis=1)
-    return np.sqrt(_CANDIDATES[apart.argmin(axis=1)])
-
-
 def beliefs(
     model: AbstractModel,
     noise: str,
@@ -130,14 +109,7 @@ def beliefs(
                 "standard_error": float(mine.std() / num_sequences**0.5),
                 "bayes_believed": float(best.mean()),
                 "bayes_mean_std": float(posterior.mean()),
-                "correlation": _correlation(mine, best),
+                "correlation": correlation(mine, best),
             }
         )
     return rows
-
-
-def _correlation(one: np.ndarray, other: np.ndarray) -> float | None:
-    """Over contexts of one noise level; nothing where one of them does not vary."""
-    if one.std() == 0 or other.std() == 0:
-        return None
-    return float(np.corrcoef(one, other)[0, 1])

@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 from jaxtyping import Array, Key
 
-from lintra import forks
 from lintra.baselines.bayes import Bayes, UnitBlindBayes
 from lintra.baselines.iterative import IterativeRidge
-from lintra.baselines.ridge import AdaptiveRidge, ConstantRidge, LeastSquares, oracle_weights
+from lintra.baselines.oracle import oracle_weights
+from lintra.baselines.ridge import AdaptiveRidge, ConstantRidge, LeastSquares
 from lintra.baselines.tuned import TunedRidge
 from lintra.predictor import AbstractPredictor
-from lintra.problem import NoisyRegression
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime import forks
 
 BASELINES: dict[str, Callable[[NoisyRegression, Key[Array, ""]], AbstractPredictor]] = {
     "ols": lambda problem, key: LeastSquares(),

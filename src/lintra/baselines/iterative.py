@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lintra import checks
+from lintra import arguments
 from lintra.baselines.ridge import per_freedom, require_freedom
 from lintra.predictor import AbstractLayered, over_contexts
-from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
 
 
 class IterativeRidge(AbstractLayered):
@@ -30,8 +30,8 @@ class IterativeRidge(AbstractLayered):
     num_squarings: int = eqx.field(static=True)
 
     def __init__(self, num_steps: int = 100, num_squarings: int = 3):
-        self.num_steps = checks.whole_number("num_steps", num_steps)
-        self.num_squarings = checks.whole_number("num_squarings", num_squarings, minimum=0)
+        self.num_steps = arguments.whole_number("num_steps", num_steps)
+        self.num_squarings = arguments.whole_number("num_squarings", num_squarings, minimum=0)
 
     @classmethod
     def tuned(cls, problem: NoisyRegression) -> "IterativeRidge":

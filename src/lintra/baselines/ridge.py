@@ -5,11 +5,11 @@ import abc
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from lintra import checks
-from lintra.predictor import AbstractContextwise, over_contexts
-from lintra.problem import NoisyRegression
-from lintra.spectrum import Spectrum
-from lintra.statistics import GramStatistics
+from lintra import arguments
+from lintra.predictor import AbstractContextwise
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.spectrum import Spectrum
 
 
 class AbstractRidge(AbstractContextwise):
@@ -39,8 +39,8 @@ class ConstantRidge(AbstractRidge):
     constant: Float[Array, ""]
 
     def __init__(self, constant: float | Float[ArrayLike, ""]):
-        self.constant = checks.real_array("constant", constant)
-        value = checks.concrete(self.constant)
+        self.constant = arguments.real_array("constant", constant)
+        value = arguments.concrete(self.constant)
         if self.constant.ndim or (value is not None and value < 0):
             raise ValueError(f"`constant` must be one number and not negative, got {constant!r}.")
 
@@ -89,26 +89,3 @@ def require_freedom(method: str, problem: NoisyRegression) -> None:
             f"`{method}` estimates σ from n − d degrees of freedom and needs context > dim, "
             f"got context={problem.context} and dim={problem.dim}."
         )
-
-
-def oracle_weights(stats: GramStatistics, noise_std: ArrayLike) -> Float[Array, "*batch d"]:
-    """Ridge regression with the true σ, `w_σ = (Σ + σ²)⁻¹ α`: the posterior mean of w, the oracle.
-
-    At σ = 0 it is the solution of least norm, the limit of ridge regression as σ goes to zero.
-
-    Arguments:
-        stats: The contexts.
-        noise_std: The true σ, one for all contexts or one for each.
-    """
-    noise_std = checks.real_array("noise_std", noise_std)
-    values = checks.concrete(noise_std)
-    if values is not None and (values < 0).any():
-        raise ValueError(f"`noise_std` must not be negative, got {values.min()}.")
-    if noise_std.ndim and noise_std.shape != stats.count.shape:
-        raise ValueError(f"`noise_std` must be one number or of shape {stats.count.shape}, got {noise_std.shape}.")
-    noise_std = jnp.broadcast_to(noise_std, stats.count.shape)
-    return over_contexts(_oracle, None, stats, noise_std)
-
-
-def _oracle(_: None, stats: GramStatistics, noise_std: Float[Array, ""]) -> Float[Array, " d"]:
-    return Spectrum.of(stats).ridge(noise_std**2)

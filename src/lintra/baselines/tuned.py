@@ -8,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lintra import checks, memory
+from lintra import arguments
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
-from lintra.objective import half_square
-from lintra.problem import NoisyRegression
-from lintra.spectrum import Spectrum
-from lintra.statistics import GramStatistics, sample_statistics
+from lintra.problem.loss import half_square
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime import memory
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_statistics
+from lintra.statistics.spectrum import Spectrum
 
 
 class TunedRidge(AbstractRidge):
@@ -36,7 +38,7 @@ class TunedRidge(AbstractRidge):
         from scipy.optimize import minimize  # takes a third of a second, and is needed here alone
 
         require_freedom("tuned-ridge", problem)
-        num_blocks = -(-checks.whole_number("num_sequences", num_sequences) // _BLOCK)
+        num_blocks = -(-arguments.whole_number("num_sequences", num_sequences) // _BLOCK)
         mean_square = problem.noise.second_moment
         if mean_square == 0:
             return cls(jnp.ones(()), jnp.zeros(()))

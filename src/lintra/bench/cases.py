@@ -8,12 +8,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from lintra import native, tokens
-from lintra.baselines import oracle_weights
-from lintra.models import FAMILIES, AbstractModel, Full, GDPlusPlus
-from lintra.objective import half_square
-from lintra.problem import NoisyRegression
-from lintra.statistics import GramStatistics, sample_data, sample_statistics
+from lintra.baselines.oracle import oracle_weights
+from lintra.kernel import library
+from lintra.models import tokens
+from lintra.models.base import AbstractModel
+from lintra.models.families import FAMILIES
+from lintra.models.full import Full
+from lintra.models.gdpp import GDPlusPlus
+from lintra.problem.loss import half_square
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_data, sample_statistics
 
 Sides = tuple[Callable[[], Any], Callable[[], Any]]
 """Our way and the reference, each ready to run."""
@@ -117,7 +122,7 @@ def threads_case() -> Sides:
     step = gradient("full", 7, 4096, NoisyRegression())
 
     def on(num_threads: int) -> Any:
-        native.limit_threads(num_threads)
+        library.limit_threads(num_threads)
         return step()
 
     return partial(on, 2), partial(on, 1)

@@ -9,10 +9,10 @@ import jax
 
 from lintra.bench.cases import gradient
 from lintra.bench.timing import alternate
-from lintra.evaluation import Track
-from lintra.models import FAMILIES
-from lintra.problem import NoisyRegression
-from lintra.statistics import sample_statistics
+from lintra.models.families import FAMILIES
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.progress import Track
+from lintra.statistics.sampling import sample_statistics
 
 AXES: dict[str, tuple[int, ...]] = {
     "batch": (128, 512, 2048, 8192, 65536),

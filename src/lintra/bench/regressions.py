@@ -13,11 +13,13 @@ from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression,
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lintra.baselines import Bayes, oracle_weights
-from lintra.estimator import LinearTransformerRegressor
-from lintra.problem import NoisyRegression
-from lintra.solver import solve
-from lintra.statistics import GramStatistics, sample_data
+from lintra.baselines.bayes import Bayes
+from lintra.baselines.oracle import oracle_weights
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.regression.chunked import solve
+from lintra.regression.regressor import LinearTransformerRegressor
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_data
 
 Weights = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Row = dict[str, Any]

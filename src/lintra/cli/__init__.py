@@ -1,6 +1,19 @@
 """The command line: thin verbs over the library."""
 
-from lintra.cli import anatomy, bench, explore, measure, reproduce, solve, theory, train
-from lintra.cli.base import app, main
+from lintra.cli import bench, evaluate, explain, explore, report, solve, sweep, theory, train, zoo
+from lintra.cli.app import app, main
 
-__all__ = ["anatomy", "app", "bench", "explore", "main", "measure", "reproduce", "solve", "theory", "train"]
+__all__ = [
+    "app",
+    "bench",
+    "evaluate",
+    "explain",
+    "explore",
+    "main",
+    "report",
+    "solve",
+    "sweep",
+    "theory",
+    "train",
+    "zoo",
+]

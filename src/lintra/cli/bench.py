@@ -5,9 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from lintra import bench as benchmarks
-from lintra import checks, terminal
-from lintra.cli.base import Json, app, check_folder
+from lintra import arguments
+from lintra.bench import cases, timing
+from lintra.bench.costs import costs, draw
+from lintra.cli import terminal
+from lintra.cli.app import app
+from lintra.cli.options import Json, check_folder
 
 
 @app.command()
@@ -28,8 +31,8 @@ def bench(
     if case and (table or plot):
         raise ValueError("`case` compares two sides and `table` and `plot` show ours alone: ask for one.")
     for name in case or ():
-        checks.one_of("case", name, tuple(benchmarks.CASES))
-    rows = _costs(plot) if table or plot else _cases(case or list(benchmarks.CASES))
+        arguments.one_of("case", name, tuple(cases.CASES))
+    rows = _costs(plot) if table or plot else _cases(case or list(cases.CASES))
     if json:
         terminal.print_rows(rows)
     else:
@@ -51,7 +54,10 @@ BENCH_COLUMNS = {
 
 
 def _regressions(json: bool) -> None:
-    from lintra.bench.regressions import real, synthetic  # imports scikit-learn, which takes seconds
+    from lintra.bench.regressions import (
+        real,
+        synthetic,  # imports scikit-learn, which takes seconds
+    )
 
     tables = {
         "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": synthetic(),
@@ -64,9 +70,9 @@ def _regressions(json: bool) -> None:
 
 
 def _cases(names: list[str]) -> list[dict[str, Any]]:
-    threaded = {name: benchmarks.run(name) for name in names if name in benchmarks.THREADED}
+    threaded = {name: timing.run(name) for name in names if name in cases.THREADED}
     _use_one_processor()
-    return [threaded[name] if name in threaded else benchmarks.run(name) for name in names]
+    return [threaded[name] if name in threaded else timing.run(name) for name in names]
 
 
 def _costs(plot: Path | None) -> list[dict[str, Any]]:
@@ -75,13 +81,13 @@ def _costs(plot: Path | None) -> list[dict[str, Any]]:
     if plot:
         check_folder(plot.parent)
     _use_one_processor()
-    rows = benchmarks.costs(track=terminal.progress("costs"))
+    rows = costs(track=terminal.progress("costs"))
     if plot:
-        benchmarks.draw(rows, plot)
+        draw(rows, plot)
     return rows
 
 
 def _use_one_processor() -> None:
-    sentence = benchmarks.use_one_processor()
+    sentence = timing.use_one_processor()
     if sentence:
         terminal.complain(sentence)

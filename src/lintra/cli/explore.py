@@ -6,11 +6,17 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, explorer, memory, terminal, zoo
+from lintra import arguments, zoo
 from lintra.baselines import BASELINES
-from lintra.cli.base import Seed, app, check_file, keys
-from lintra.compiled import cache_folder, keep_compiled_programs
-from lintra.storage import write_aside
+from lintra.cli import terminal
+from lintra.cli.app import app
+from lintra.cli.options import Seed, check_file, keys
+from lintra.explorer.curves import curves_file, read_curves, write_curves
+from lintra.explorer.curves import measure as measure_curves
+from lintra.explorer.page import page
+from lintra.runtime import memory
+from lintra.runtime.cache import cache_folder, keep_compiled_programs
+from lintra.runtime.files import write_aside
 
 
 @app.command()
@@ -31,16 +37,16 @@ def explore(
     """Open the explorer: one page that runs the models of the zoo, with no server and no outside address."""
     place = out or cache_folder() / "explorer.html"
     keys(seed)
-    memory.require_losses(checks.whole_number("num_sequences", sequences), 25 * len(BASELINES))
+    memory.require_losses(arguments.whole_number("num_sequences", sequences), 25 * len(BASELINES))
     check_file(place)
     kept = zoo.read(zoo_file)
     if measure:
-        check_file(explorer.curves_file(kept.path))
+        check_file(curves_file(kept.path))
         keep_compiled_programs()
-        curves = explorer.measure(kept, num_sequences=sequences, seed=seed, track=terminal.progress)
-        explorer.write_curves(kept.path, curves)
-        terminal.say(f"Measured: '{explorer.curves_file(kept.path)}'.")
-    write_aside(place, explorer.page(kept, explorer.read_curves(kept.path)).encode())
+        curves = measure_curves(kept, num_sequences=sequences, seed=seed, track=terminal.progress)
+        write_curves(kept.path, curves)
+        terminal.say(f"Measured: '{curves_file(kept.path)}'.")
+    write_aside(place, page(kept, read_curves(kept.path)).encode())
     print(place)
     if not no_open and not _open(place):
         terminal.say("No browser was found: open that file in one.")

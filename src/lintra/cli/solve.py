@@ -6,11 +6,14 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, context_files, cores, solver, specialists, terminal, zoo
-from lintra.cli.base import app, check_file, in_options
-from lintra.compiled import keep_compiled_programs
-from lintra.soundness import UnsoundWarning
-from lintra.sweep import Processes, finished
+from lintra import arguments, zoo
+from lintra.cli import terminal
+from lintra.cli.app import app, in_options
+from lintra.cli.options import check_file
+from lintra.regression import chunked, files, specialist_training, specialists
+from lintra.regression.soundness import UnsoundWarning
+from lintra.runtime.cache import keep_compiled_programs
+from lintra.runtime.processes import Processes, finished, num_cores
 
 
 @app.command()
@@ -32,15 +35,15 @@ def solve(
     ] = True,
 ) -> None:
     """The weights of very many small regressions, each from its own examples."""
-    context_files.check_out(out, path)
+    files.check_out(out, path)
     check_file(out)
-    contexts = context_files.read(path, task=task, label=label)
+    contexts = files.read(path, task=task, label=label)
     if fit_intercept:
-        context_files.check_intercept(contexts)
+        files.check_intercept(contexts)
     keep_compiled_programs()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UnsoundWarning)
-        weights = solver.solve(
+        weights = chunked.solve(
             contexts.x,
             contexts.y,
             model=model,
@@ -48,7 +51,7 @@ def solve(
             fit_intercept=fit_intercept,
             track=terminal.progress("solving"),
         )
-    context_files.write(out, contexts, weights)
+    files.write(out, contexts, weights)
     for warning in found:
         terminal.complain(in_options(str(warning.message), ["solve"]))
     terminal.say(f"{len(weights):,} regressions with {len(contexts.inputs)} inputs: weights in '{out}'.")
@@ -57,13 +60,13 @@ def solve(
 @app.command("specialists")
 def specialists_command(
     out: Annotated[Path, typer.Argument(help="The file to write, by custom *.safetensors.")],
-    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = cores.count(),
+    workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = num_cores(),
 ) -> None:
     """Train the specialists that `solve` and the regressor choose from: a quarter of an hour on two cores."""
-    checks.whole_number("workers", workers)
+    arguments.whole_number("workers", workers)
     check_file(out)
     with Processes(workers) as executor:
-        futures = [executor.submit(specialists.train_ratio, ratio) for ratio in specialists.RATIOS]
+        futures = [executor.submit(specialist_training.train_ratio, ratio) for ratio in specialists.RATIOS]
         parts = {
             futures.index(future): future.result() for future in finished(futures, terminal.progress("training"))
         }

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from lintra import checks, terminal, theory
-from lintra.cli.base import Json, app, check_folder, draw
-from lintra.compiled import keep_compiled_programs
+from lintra import arguments, theory
+from lintra.cli import terminal
+from lintra.cli.app import app
+from lintra.cli.options import Json, check_folder, draw
+from lintra.runtime.cache import keep_compiled_programs
 
 _COLUMNS = {
     "claim": "claim",
@@ -30,7 +32,7 @@ def theory_command(
 ) -> None:
     """Check the paper's claims: what was measured, what was predicted, and whether it holds."""
     for name in claim or ():
-        checks.one_of("claim", name, tuple(theory.CLAIMS))
+        arguments.one_of("claim", name, tuple(theory.CLAIMS))
     if claim:
         check_folder(out)
     keep_compiled_programs()

@@ -3,9 +3,9 @@
 from pathlib import Path
 from types import ModuleType
 
+from lintra.evaluation.measurement import Measurements, Row
 from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8
 from lintra.figures.style import save, styled
-from lintra.measurements import Measurements, Row
 
 FIGURES: dict[str, ModuleType] = {
     "1": figure1,

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lintra.display import Curve, Plot
 from lintra.figures.style import LOOKS
-from lintra.plots import Curve, Plot
 
 _COLOURS = [look.colour for look in LOOKS.values()]
 

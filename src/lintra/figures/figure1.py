@@ -2,10 +2,10 @@
 
 from matplotlib.figure import Figure
 
+from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.evaluation.paper import UNIFORM
 from lintra.figures.panels import against_depth
 from lintra.figures.style import LOOKS, legend
-from lintra.measurements import Measurements, Piece, Row
-from lintra.paper import UNIFORM
 
 CAPTION = "Adjusted loss against the number of layers, for noise levels uniform up to σ_max."
 NOISES = UNIFORM

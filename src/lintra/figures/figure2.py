@@ -2,10 +2,10 @@
 
 from matplotlib.figure import Figure
 
+from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.evaluation.paper import UNIFORM
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
-from lintra.measurements import Measurements, Piece, Row
-from lintra.paper import UNIFORM
 
 CAPTION = (
     "Adjusted loss at each noise level. Top two rows: models with 7 layers trained on σ up to σ_max (shaded). "

@@ -2,10 +2,10 @@
 
 from matplotlib.figure import Figure
 
+from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.evaluation.paper import CATEGORICAL
 from lintra.figures import panels
 from lintra.figures.style import LOOKS, legend, stacked
-from lintra.measurements import Measurements, Piece, Row
-from lintra.paper import CATEGORICAL
 
 CAPTION = (
     "Noise levels drawn from {1, 3} and from {1, 3, 5} (shaded). Top: loss against depth, and at each noise level "

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from lintra.measurements import Measurements, Piece, Row
+from lintra.evaluation.measurement import Measurements, Piece, Row
 
 CAPTION = "Weights of FULL with 4 layers, trained with noise levels from {1, 3}. Top: Q; bottom: P, as in Eq. (3)."
 MODEL = "full-4-choice(1,3)"

@@ -4,9 +4,10 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from lintra.figures.style import LOOKS, select
-from lintra.measurements import SEEDED, Measurements, Piece, Row
-from lintra.paper import VARIANTS
+from lintra.display import select
+from lintra.evaluation.measurement import SEEDED, Measurements, Piece, Row
+from lintra.figures.style import LOOKS
+from lintra.models.families import VARIANTS
 
 CAPTION = (
     "Adjusted loss after each layer of models with 1 to 7 layers trained at uniform(0,5); error bars are standard "

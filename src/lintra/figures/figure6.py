@@ -2,9 +2,9 @@
 
 from matplotlib.figure import Figure
 
+from lintra.evaluation.measurement import Measurements, Piece, Row
 from lintra.figures import panels
 from lintra.figures.style import LOOKS
-from lintra.measurements import Measurements, Piece, Row
 
 CAPTION = (
     "Unadjusted loss at each noise level, 7 layers, trained at uniform(0,5): methods can hardly be told apart."

@@ -3,10 +3,11 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from lintra.display import select
+from lintra.evaluation.measurement import SEEDED, Measurements, Piece, Row
 from lintra.figures.figure5 import colours_of_depth, over_seeds
-from lintra.figures.style import LOOKS, select, shade
-from lintra.measurements import SEEDED, Measurements, Piece, Row
-from lintra.paper import VARIANTS
+from lintra.figures.style import LOOKS, shade
+from lintra.models.families import VARIANTS
 
 CAPTION = (
     "Adjusted loss at each noise level after each layer of models trained at uniform(0,5) (shaded); bands are "

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from lintra.figures.style import LOOKS, Look, legend, select
-from lintra.measurements import Measurements, Piece, Row
-from lintra.paper import table1
-from lintra.training import Task
+from lintra.display import select
+from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.evaluation.paper import table1
+from lintra.figures.style import LOOKS, Look, legend
+from lintra.models.spec import Task
 
 CAPTION = (
     "Loss above the Bayes floor, ½E‖w − w_B‖², against the number of layers. Crosses: what the paper prints for "

@@ -2,9 +2,10 @@
 
 from matplotlib.axes import Axes
 
-from lintra.figures.style import LOOKS, select, shade
-from lintra.measurements import Row
-from lintra.paper import VARIANTS
+from lintra.display import select
+from lintra.evaluation.measurement import Row
+from lintra.figures.style import LOOKS, shade
+from lintra.models.families import VARIANTS
 
 
 def against_depth(axes: Axes, rows: list[Row], noise: str) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from lintra.noise import AbstractDiscrete, parse_noise
-from lintra.storage import write_aside
-from lintra.tabular import to_csv
+from lintra.display import to_csv
+from lintra.problem.noise import AbstractDiscrete, parse_noise
+from lintra.runtime.files import write_aside
 
 FORMATS = ("png", "pdf", "svg")
 
@@ -97,12 +97,6 @@ def legend(figure: Figure, looks: Iterable[Look]) -> None:
     """One legend for all panels, below them."""
     handles = [mpl.lines.Line2D([], [], **look.options()) for look in looks]  # pyright: ignore[reportAttributeAccessIssue]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-
-
-def select(rows: Sequence[dict[str, Any]], *columns: str, **where: Any) -> list[np.ndarray]:
-    """Columns of the rows that have these values."""
-    kept = [row for row in rows if all(row[name] == value for name, value in where.items())]
-    return [np.asarray([row[column] for row in kept]) for column in columns]
 
 
 def save(figure: Figure, rows: Sequence[dict[str, Any]], folder: Path, name: str) -> list[Path]:

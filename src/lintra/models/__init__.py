@@ -1,14 +1,11 @@
 """The three families of the paper, one parametrisation per file: GD++ ⊂ DIAG ⊂ FULL."""
 
-from lintra.models.adapted import InOwnUnits, Rescaled, Shrunk
+from lintra.models.adapters import InOwnUnits, Rescaled, Shrunk
 from lintra.models.base import AbstractModel, ImplicitModel
 from lintra.models.diagonal import Diagonal
+from lintra.models.families import FAMILIES
 from lintra.models.full import Full
 from lintra.models.gdpp import GDPlusPlus
-
-FAMILIES: dict[str, type[Full] | type[Diagonal] | type[GDPlusPlus]] = {
-    family.family: family for family in (Full, Diagonal, GDPlusPlus)
-}
 
 __all__ = [
     "FAMILIES",

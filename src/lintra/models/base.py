@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Key
 
-from lintra import checks
+from lintra import arguments
 from lintra.predictor import AbstractLayered
-from lintra.statistics import GramStatistics
+from lintra.statistics.gram import GramStatistics
 
 Model = TypeVar("Model", bound="AbstractModel")
 
@@ -62,10 +62,10 @@ class AbstractModel(AbstractLayered):
     ) -> Model:
         """A model whose parameters are independent normal numbers with standard deviation `scale`."""
         layers, heads = (
-            checks.whole_number("num_layers", num_layers),
-            checks.whole_number("num_heads", num_heads),
+            arguments.whole_number("num_layers", num_layers),
+            arguments.whole_number("num_heads", num_heads),
         )
-        dim = checks.whole_number("dim", dim)
+        dim = arguments.whole_number("dim", dim)
 
         def draw(count: int, *shape: int) -> Float[Array, "count layers heads ..."]:
             return scale * jax.random.normal(key, (count, layers, heads, *shape))
@@ -166,7 +166,7 @@ def _apply(function: Callable[..., Array], model: AbstractModel, stats: GramStat
 
 def check_matrices(P: ArrayLike, Q: ArrayLike, names: tuple[str, str] = ("P", "Q")) -> tuple[Array, Array]:
     """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them under their names."""
-    P, Q = checks.real_array(names[0], P), checks.real_array(names[1], Q)
+    P, Q = arguments.real_array(names[0], P), arguments.real_array(names[1], Q)
     for name, matrix in zip(names, (P, Q), strict=True):
         if matrix.ndim != 4 or 0 in matrix.shape or matrix.shape[2] != matrix.shape[3] or matrix.shape[2] < 2:
             raise ValueError(f"`{name}` must have shape (layers, heads, d+1, d+1), got {matrix.shape}.")

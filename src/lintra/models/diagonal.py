@@ -2,18 +2,113 @@
 
 import abc
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from lintra import checks
+from lintra import arguments
+from lintra.kernel import library, operations
 from lintra.models.base import AbstractModel, check_matrices
-from lintra.models.full import Full
-from lintra.objective import diagonal_distance
-from lintra.recursion import diagonal_recursion, diagonal_states
+from lintra.models.full import Full, full_states
+from lintra.models.recursion import Gram, clip_limit, gram_slope, in_one_batch, plain_distance, run_layers
+from lintra.problem.loss import half_square
+
+
+def diagonal_recursion(
+    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch d"]:
+    """The implicit weights after the last layer when P and Q are diagonal, Eq. (10).
+
+    A layer is `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`.
+    """
+    if native and library.covers(omega, gram):
+        return in_one_batch(partial(_diagonal, omega), gram)
+    return -diagonal_states(omega, gram, native=False)[..., -1, -1, :-1]
+
+
+def diagonal_slopes(
+    omega: Float[Array, "layers 2 2"],
+    gram: Float[Array, "b e e"],
+    slope: Float[Array, "b d"],
+    *,
+    native: bool = True,
+) -> Float[Array, "b layers 2 2"]:
+    """For every context, the slope in the ω of `⟨slope, w⟩`, where w are the weights after the last layer."""
+    if native and library.covers(gram):
+        return operations.diagonal_reverse(omega[None], gram[None], slope[None])[0][0]
+
+    def along(omega: Array, gram: Float[Array, "e e"], slope: Float[Array, " d"]) -> Float[Array, ""]:
+        return diagonal_recursion(omega, gram, native=False) @ slope
+
+    return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, slope)
+
+
+def diagonal_states(
+    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch layers e e"]:
+    """The matrix C after every layer when P and Q are diagonal.
+
+    With diagonal matrices `P G Q` multiplies each block of G by its own ω. To the kernel it is two heads of full
+    matrices, one for what inputs do and one for what labels do.
+    """
+    dim = gram.shape[-1] - 1
+    block = jnp.asarray([0] * dim + [1])
+    if native and library.covers(omega, gram):
+        eye = jnp.eye(dim + 1, dtype=omega.dtype)
+        p = jnp.moveaxis(omega, -1, -2)[:, :, block, None] * eye
+        q = jnp.broadcast_to(jnp.eye(2, dtype=omega.dtype)[:, block, None] * eye, p.shape)
+        return full_states(p, q, gram)
+
+    def transition(omega: Float[Array, "2 2"], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
+        return jnp.eye(dim + 1, dtype=gram.dtype) + omega[block][:, block] * gram
+
+    return in_one_batch(jax.vmap(partial(run_layers, transition, omega)), gram)
+
+
+@jax.custom_vjp
+def _diagonal(omega: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return operations.diagonal_forward(omega[None], gram[None])[0][0]
+
+
+def _diagonal_reverse(inputs: tuple[Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array]:
+    omega, gram = inputs
+    (omega_slope,) = operations.diagonal_reverse(omega[None], gram[None], slope[None])
+    return omega_slope[0].sum(axis=0), gram_slope(partial(diagonal_recursion, omega, native=False), gram, slope)
+
+
+_diagonal.defvjp(lambda omega, gram: (_diagonal(omega, gram), (omega, gram)), _diagonal_reverse)
+
+
+def diagonal_distance(
+    omega: Float[Array, "layers 2 2"],
+    gram: Float[Array, "b e e"],
+    target: Float[Array, "b d"],
+    *,
+    clip: float | None = None,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """Mean distance to the target for DIAG and GD++, from the ω of every layer."""
+    if native and library.covers(gram):
+        return _diagonal_loss(omega, gram, target, clip_limit(clip, gram))
+    return plain_distance(partial(diagonal_recursion, omega, native=False), gram, target, clip)
+
+
+@jax.custom_vjp
+def _diagonal_loss(omega: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+    return half_square(diagonal_recursion(omega, gram) - target).mean()
+
+
+def _diagonal_loss_forward(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, Array]:
+    losses, slopes = operations.diagonal_descent(omega[None], gram[None], target[None], clip[None])
+    return losses[0].mean(), slopes[0].mean(axis=0)
+
+
+_diagonal_loss.defvjp(_diagonal_loss_forward, lambda slope, scale: (scale * slope, None, None, None))
 
 
 class AbstractDiagonal(AbstractModel):
@@ -59,13 +154,13 @@ class Diagonal(AbstractDiagonal):
     token_dim: int = eqx.field(static=True)
 
     def __init__(self, p: ArrayLike, q: ArrayLike, context: int, dim: int):
-        self.p, self.q = checks.real_array("p", p), checks.real_array("q", q)
+        self.p, self.q = arguments.real_array("p", p), arguments.real_array("q", q)
         if self.p.ndim != 3 or self.p.shape[-1] != 2 or 0 in self.p.shape or self.q.shape != self.p.shape:
             raise ValueError(
                 f"`p` and `q` must have one shape (layers, heads, 2), got {self.p.shape} and {self.q.shape}."
             )
-        self.context = checks.whole_number("context", context)
-        self.token_dim = checks.whole_number("dim", dim) + 1
+        self.context = arguments.whole_number("context", context)
+        self.token_dim = arguments.whole_number("dim", dim) + 1
 
     @classmethod
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Diagonal":
@@ -82,7 +177,7 @@ class Diagonal(AbstractDiagonal):
         """The model of Eq. (3) with these matrices, which must have the form of Eq. (8)."""
         P, Q = check_matrices(P, Q)
         p, q = _diagonal_pair("P", P), _diagonal_pair("Q", Q)
-        return cls(checks.whole_number("context", context) * p, q, context, P.shape[-1] - 1)
+        return cls(arguments.whole_number("context", context) * p, q, context, P.shape[-1] - 1)
 
     @property
     def omega(self) -> Float[Array, "layers 2 2"]:

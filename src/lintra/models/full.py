@@ -1,17 +1,104 @@
 """FULL: every entry of P and Q is free."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from lintra import checks
+from lintra import arguments
+from lintra.kernel import library, operations
 from lintra.models.base import AbstractModel, check_matrices
-from lintra.objective import full_distance
-from lintra.recursion import recursion, recursion_states
+from lintra.models.recursion import Gram, clip_limit, gram_slope, in_one_batch, plain_distance, run_layers
+from lintra.problem.loss import half_square
+
+
+def full_recursion(
+    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch d"]:
+    """The implicit weights after the last layer, for any P and Q of Eq. (3) and any number of contexts."""
+    if native and library.covers(p, q, gram):
+        return in_one_batch(partial(_full, p, q), gram)
+    return -full_states(p, q, gram, native=False)[..., -1, -1, :-1]
+
+
+def full_states(
+    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+) -> Float[Array, "*batch layers e e"]:
+    """The matrix C after every layer, for any P and Q of Eq. (3)."""
+
+    def transition(layer: tuple[Array, Array], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
+        p, q = layer
+        return jnp.eye(gram.shape[-1], dtype=gram.dtype) + jnp.sum(p @ gram @ q, axis=0)
+
+    def plain(gram: Gram) -> Float[Array, "b layers e e"]:
+        return jax.vmap(partial(run_layers, transition, (p, q)))(gram)
+
+    if native and library.covers(p, q, gram):
+        return in_one_batch(partial(_states, p, q), gram)
+    return in_one_batch(plain, gram)
+
+
+@jax.custom_vjp
+def _full(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return operations.full_forward(p[None], q[None], gram[None])[0][0]
+
+
+def _full_reverse(inputs: tuple[Array, Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array, Array]:
+    p, q, gram = inputs
+    p_slope, q_slope = operations.full_reverse(p[None], q[None], gram[None], slope[None])
+    return p_slope[0], q_slope[0], gram_slope(partial(full_recursion, p, q, native=False), gram, slope)
+
+
+_full.defvjp(lambda p, q, gram: (_full(p, q, gram), (p, q, gram)), _full_reverse)
+
+
+@jax.custom_vjp
+def _states(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b layers e e"]:
+    return operations.full_states(p[None], q[None], gram[None])[0][0]
+
+
+def _states_reverse(inputs: tuple[Array, Array, Array], slope: Array) -> tuple[Array, Array, Array]:
+    return jax.vjp(partial(full_states, native=False), *inputs)[1](slope)
+
+
+_states.defvjp(lambda p, q, gram: (_states(p, q, gram), (p, q, gram)), _states_reverse)
+
+
+def full_distance(
+    p: Float[Array, "layers heads e e"],
+    q: Float[Array, "layers heads e e"],
+    gram: Float[Array, "b e e"],
+    target: Float[Array, "b d"],
+    *,
+    clip: float | None = None,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """Mean distance to the target for FULL; the kernel makes it and its slope in one pass."""
+    if native and library.covers(gram):
+        return _full_loss(p, q, gram, target, clip_limit(clip, gram))
+    return plain_distance(partial(full_recursion, p, q, native=False), gram, target, clip)
+
+
+@jax.custom_vjp
+def _full_loss(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+    return half_square(full_recursion(p, q, gram) - target).mean()
+
+
+def _full_loss_forward(
+    p: Array, q: Array, gram: Array, target: Array, clip: Array
+) -> tuple[Array, tuple[Array, Array]]:
+    losses, p_slope, q_slope = operations.full_descent(p[None], q[None], gram[None], target[None], clip[None])
+    return losses[0].mean(), (p_slope[0] / len(gram), q_slope[0] / len(gram))
+
+
+_full_loss.defvjp(
+    _full_loss_forward, lambda slopes, scale: (scale * slopes[0], scale * slopes[1], None, None, None)
+)
 
 
 class Full(AbstractModel):
@@ -37,7 +124,7 @@ class Full(AbstractModel):
 
     def __init__(self, p: ArrayLike, q: ArrayLike, context: int):
         self.p, self.q = check_matrices(p, q, names=("p", "q"))
-        self.context = checks.whole_number("context", context)
+        self.context = arguments.whole_number("context", context)
 
     @classmethod
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Full":
@@ -53,7 +140,7 @@ class Full(AbstractModel):
     def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Full":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
         P, Q = check_matrices(P, Q)
-        return cls(checks.whole_number("context", context) * P, Q, context)
+        return cls(arguments.whole_number("context", context) * P, Q, context)
 
     @classmethod
     def from_attention(
@@ -65,7 +152,7 @@ class Full(AbstractModel):
         (layers, heads, d+1, v) for projections; `P = W_P W_V` and `Q = W_Kᵀ W_Q`.
         """
         named = {"W_K": W_K, "W_Q": W_Q, "W_V": W_V, "W_P": W_P}
-        arrays = {name: checks.real_array(name, value) for name, value in named.items()}
+        arrays = {name: arguments.real_array(name, value) for name, value in named.items()}
         for name, array in arrays.items():
             if array.ndim != 4:
                 raise ValueError(f"`{name}` must have axes (layers, heads, rows, columns), got {array.shape}.")
@@ -97,7 +184,7 @@ class Full(AbstractModel):
 
     def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
-        return recursion(self.p, self.q, gram)
+        return full_recursion(self.p, self.q, gram)
 
     def distance(
         self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
@@ -107,4 +194,4 @@ class Full(AbstractModel):
 
     def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
-        return recursion_states(self.p, self.q, gram)
+        return full_states(self.p, self.q, gram)

@@ -4,16 +4,75 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from lintra import checks
+from lintra import arguments
+from lintra.kernel import library, operations
 from lintra.models.diagonal import AbstractDiagonal, Diagonal
 from lintra.models.full import Full
-from lintra.objective import polynomial_loss
-from lintra.recursion import spectral_recursion
-from lintra.statistics import GramStatistics
+from lintra.statistics.gram import GramStatistics
+
+
+def spectral_recursion(
+    rates: Float[Array, "layers 2"], eigenvalues: Float[Array, "*k"]
+) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
+    """The polynomial f of GD++ after every layer, `w = f(Σ) α`, at eigenvalues s of Σ, and `1 − s f`.
+
+    A layer is `[ω_xx, ω_yx]`. The kernel's part in this is `objective.polynomial_loss`.
+    """
+
+    def step(state: tuple[Array, ...], rate: Float[Array, "2"]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        m, f, rho = state  # M, f and 1 − s f in Σ's eigenbasis
+        z = m**2 * eigenvalues
+        f, rho = f - rate[1] * m**2 * rho, rho * (1 + rate[1] * z)
+        return (m * (1 + rate[0] * z), f, rho), (f, rho)
+
+    start: tuple[Array, ...] = (
+        jnp.ones_like(eigenvalues),
+        jnp.zeros_like(eigenvalues),
+        jnp.ones_like(eigenvalues),
+    )
+    return jax.lax.scan(step, start, rates)[1]
+
+
+def polynomial_loss(
+    rates: Float[Array, "layers 2"],
+    eigenvalues: Float[Array, "*k"],
+    masses: float | Float[Array, "..."],
+    noise_var: float | Float[Array, ""],
+    *,
+    native: bool = True,
+) -> Float[Array, ""]:
+    """`Σ masses ½ [(1 − s f)² + noise_var s f²]` for GD++, f its polynomial of Σ after the last layer.
+
+    Masses of 1/batch make it the mean loss over sequences with these eigenvalues, those of a quadrature the
+    exact loss. With a Gram matrix divided by n, eigenvalues and `noise_var` are divided by n as well.
+    """
+    masses = jnp.broadcast_to(jnp.asarray(masses, eigenvalues.dtype), eigenvalues.shape)
+    noise_var = jnp.asarray(noise_var, eigenvalues.dtype)
+    if native and library.covers(rates, eigenvalues):
+        return _polynomial(rates, eigenvalues.ravel(), masses.ravel(), noise_var)
+    eigenvalues, masses, noise_var = jax.lax.stop_gradient((eigenvalues, masses, noise_var))
+    f, rho = (values[-1] for values in spectral_recursion(rates, eigenvalues))
+    return 0.5 * jnp.sum(masses * (rho**2 + noise_var * eigenvalues * f**2))
+
+
+@jax.custom_vjp
+def _polynomial(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> Float[Array, ""]:
+    return _polynomial_forward(rates, eigenvalues, masses, noise_var)[0]
+
+
+def _polynomial_forward(
+    rates: Array, eigenvalues: Array, masses: Array, noise_var: Array
+) -> tuple[Array, Float[Array, "layers 2"]]:
+    loss, slope = operations.polynomial_descent(rates[None], eigenvalues[None], masses[None], noise_var[None])
+    return loss[0], slope[0]
+
+
+_polynomial.defvjp(_polynomial_forward, lambda slope, scale: (scale * slope, None, None, None))
 
 
 class GDPlusPlus(AbstractDiagonal):
@@ -34,11 +93,11 @@ class GDPlusPlus(AbstractDiagonal):
     token_dim: int = eqx.field(static=True)
 
     def __init__(self, rates: ArrayLike, context: int, dim: int):
-        self.rates = checks.real_array("rates", rates)
+        self.rates = arguments.real_array("rates", rates)
         if self.rates.ndim != 3 or self.rates.shape[-1] != 2 or 0 in self.rates.shape:
             raise ValueError(f"`rates` must have shape (layers, heads, 2), got {self.rates.shape}.")
-        self.context = checks.whole_number("context", context)
-        self.token_dim = checks.whole_number("dim", dim) + 1
+        self.context = arguments.whole_number("context", context)
+        self.token_dim = arguments.whole_number("dim", dim) + 1
 
     @classmethod
     def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "GDPlusPlus":

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from lintra.baselines import AdaptiveRidge, IterativeRidge
-from lintra.evaluation import evaluate, evaluate_layers
-from lintra.figures.style import select
-from lintra.measurements import Measurements, Row
-from lintra.paper import UNIFORM
-from lintra.problem import NoisyRegression
+from lintra.baselines.iterative import IterativeRidge
+from lintra.baselines.ridge import AdaptiveRidge
+from lintra.display import select
+from lintra.evaluation.adjusted_loss import evaluate, evaluate_layers
+from lintra.evaluation.measurement import Measurements, Row
+from lintra.evaluation.paper import UNIFORM
+from lintra.problem.noisy_regression import NoisyRegression
 
 NOISY = UNIFORM[1:]
 _BEYOND = 100.0  # a model that has exploded

@@ -11,10 +11,10 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from lintra.escaping import source_hash
+from lintra.evaluation.column import Column, Row
 from lintra.figures.style import LOOKS
 from lintra.report.claims import Verdict
-from lintra.table1 import Column, Row
+from lintra.runtime.escaping import source_hash
 
 _LABELS = {method: look.label for method, look in LOOKS.items()}
 _MARKS = {"below": "▼", "level": "●", "above": "▲", "floor": "◆", "": ""}

@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
-from lintra.compiled import keep_compiled_programs
+from lintra.runtime.cache import keep_compiled_programs
 from lintra.sweep.grid import Cell, Chain
 from lintra.sweep.store import Store
-from lintra.training import follow
+from lintra.training.loop import follow
 from lintra.training.stage import Shelf
 
 

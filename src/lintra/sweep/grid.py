@@ -9,10 +9,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 
-from lintra import paper
 from lintra._version import __version__
-from lintra.training import Task
-from lintra.training.fast import Fast
+from lintra.evaluation import paper
+from lintra.models import families
+from lintra.models.spec import Task
+from lintra.training.recipes.fast import Fast
 from lintra.training.version import TRAINING_VERSION
 
 _COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2), "full": (22.0, 6.0)}  # seconds, and seconds a layer, about
@@ -118,7 +119,7 @@ def chain(
     heads: int = 1,
     dim: int = 10,
     context: int = 20,
-    variants: tuple[str, ...] = paper.VARIANTS,
+    variants: tuple[str, ...] = families.VARIANTS,
     recipe: Fast | None = None,
 ) -> Chain:
     """All depths of some families at one noise prior; seeds other than the first leave GD++ to the first."""

@@ -14,9 +14,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from lintra.models import AbstractModel
-from lintra.storage import load, read_metadata, save
+from lintra.models.base import AbstractModel
 from lintra.sweep.grid import Cell
+from lintra.zoo.model_file import load, read_metadata, save
 
 
 class Store:

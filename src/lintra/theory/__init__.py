@@ -6,7 +6,7 @@ it and see the check fail.
 
 from collections.abc import Callable, Iterable
 
-from lintra import checks
+from lintra import arguments
 from lintra.theory.check import Check, Finding, Slope
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
 from lintra.theory.implicit import equations_8_to_10, lemma_4_3, lemma_4_4, theorem_4_1
@@ -46,7 +46,7 @@ def run(claims: Iterable[str] = tuple(CLAIMS)) -> dict[str, Finding]:
     >>> all(check.expected for check in run(["lemma-a.3"])["lemma-a.3"].checks)
     True
     """
-    chosen = [checks.one_of("claim", claim, tuple(CLAIMS)) for claim in claims]
+    chosen = [arguments.one_of("claim", claim, tuple(CLAIMS)) for claim in claims]
     return {claim: CLAIMS[claim]() for claim in chosen}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lintra.plots import Plot
+from lintra.display import Plot
 
 _HOLDS = {
     "=": lambda measured, predicted, tolerance: abs(measured - predicted) <= tolerance,

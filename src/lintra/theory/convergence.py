@@ -11,9 +11,9 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from lintra.models import GDPlusPlus
-from lintra.plots import Curve, Plot
-from lintra.statistics import GramStatistics
+from lintra.display import Curve, Plot
+from lintra.models.gdpp import GDPlusPlus
+from lintra.statistics.gram import GramStatistics
 from lintra.theory.check import Check, Finding, Slope
 
 _KAPPAS = tuple(float(kappa) for kappa in np.logspace(1, 8, 29))

@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lintra import tokens
-from lintra.models import FAMILIES, AbstractModel, Diagonal
-from lintra.statistics import GramStatistics
+from lintra.models import tokens
+from lintra.models.base import AbstractModel
+from lintra.models.diagonal import Diagonal
+from lintra.models.families import FAMILIES
+from lintra.statistics.gram import GramStatistics
 from lintra.theory.check import Check, Finding
 
 _DIM, _CONTEXT, _LAYERS = 4, 7, 4

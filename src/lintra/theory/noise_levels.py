@@ -4,11 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lintra.baselines import LeastSquares, oracle_weights
-from lintra.plots import Curve, Plot
-from lintra.problem import NoisyRegression
-from lintra.recursion import diagonal_recursion
-from lintra.statistics import GramStatistics, Truth, sample_statistics
+from lintra.baselines.oracle import oracle_weights
+from lintra.baselines.ridge import LeastSquares
+from lintra.display import Curve, Plot
+from lintra.models.diagonal import diagonal_recursion
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import Truth, sample_statistics
 from lintra.theory.check import Check, Finding, Slope
 
 _COUNTS = (1000, 4000, 16_000, 64_000, 256_000, 1_024_000)

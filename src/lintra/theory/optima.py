@@ -4,15 +4,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lintra import closed_form, paper, zoo
-from lintra.baselines import Bayes, ConstantRidge, baseline
-from lintra.evaluation import evaluate
-from lintra.excess import excess
-from lintra.models import Full, GDPlusPlus
+from lintra import zoo
+from lintra.baselines import baseline
+from lintra.baselines.bayes import Bayes
+from lintra.baselines.ridge import ConstantRidge
+from lintra.evaluation import closed_form, paper
+from lintra.evaluation.adjusted_loss import evaluate
+from lintra.evaluation.bayes_excess import excess
+from lintra.models import families
+from lintra.models.full import Full
+from lintra.models.gdpp import GDPlusPlus
 from lintra.predictor import AbstractContextwise
-from lintra.problem import NoisyRegression
-from lintra.spectrum import Spectrum, wishart_quadrature
-from lintra.statistics import GramStatistics, sample_statistics
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.gram import GramStatistics
+from lintra.statistics.sampling import sample_statistics
+from lintra.statistics.spectrum import Spectrum
+from lintra.statistics.wishart import wishart_quadrature
 from lintra.theory.check import Check, Finding
 
 _NOISE = "uniform(0,5)"
@@ -40,7 +47,7 @@ def one_layer(extra: float = 1.0) -> Finding:
     model = GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d).to_full()
     statement = "largest slope in an entry of FULL's P or Q there, in standard errors"
     claims.append(Check("one-layer", statement, _full_slope(model), 0.0, 5.0))
-    for variant in paper.VARIANTS:
+    for variant in families.VARIANTS:
         card = zoo.card(f"{variant}-1-{_NOISE}")
         best = closed_form.adjusted(closed, problem)
         statement = f"adjusted loss of the published {variant}-1-{_NOISE}"
@@ -134,7 +141,7 @@ def unknown_noise() -> Finding:
             name: baseline(name, problem, key=jax.random.key(8))
             for name in ("const-ridge", "ada-ridge", "tuned-ridge")
         }
-        methods |= {f"{v}-7": zoo.load(f"{v}-7-{noise}") for v in paper.VARIANTS}
+        methods |= {f"{v}-7": zoo.load(f"{v}-7-{noise}") for v in families.VARIANTS}
         bayes = {"bayes": Bayes(problem.noise)}
         measured = evaluate(methods | bayes, problem, num_sequences=_SEQUENCES, key=jax.random.key(9))
         above = excess(methods, problem, num_sequences=_SEQUENCES, key=jax.random.key(10))

@@ -9,9 +9,10 @@ import jax
 import numpy as np
 
 from lintra import zoo
-from lintra.models import AbstractModel, Rescaled
-from lintra.plots import Curve, Plot
-from lintra.statistics import GramStatistics
+from lintra.display import Curve, Plot
+from lintra.models.adapters import Rescaled
+from lintra.models.base import AbstractModel
+from lintra.statistics.gram import GramStatistics
 from lintra.theory.check import Check, Finding, Slope
 
 _COUNTS = (400, 800, 1600, 3200, 6400, 12_800, 25_600)

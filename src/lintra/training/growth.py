@@ -14,13 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from lintra import closed_form
-from lintra.models import AbstractModel, Diagonal, GDPlusPlus
-from lintra.training.held_out import HeldOut, sample_held_out
+from lintra.evaluation import closed_form
+from lintra.models.base import AbstractModel
+from lintra.models.diagonal import Diagonal
+from lintra.models.families import split_heads, to_family
+from lintra.models.gdpp import GDPlusPlus
+from lintra.models.spec import Task
+from lintra.training.batch import Lesson
 from lintra.training.least_squares import AbstractFit, SequenceFit, SpectralFit, levenberg_marquardt
-from lintra.training.lessons import Lesson, sample_with_rare
-from lintra.training.recipe import Task, as_family, head_shares
+from lintra.training.sampling import sample_with_rare
 from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
+from lintra.training.validation import HeldOut, sample_held_out
 
 _TRIAL = 10  # iterations for every place
 _CHOICE = 15  # iterations for the few best places
@@ -31,7 +35,6 @@ _WORTH = 0.999  # times the value near by, below which what was found farther aw
 _PROMISING = 2.0  # times the best value, at which a hop is not far behind
 _DISTURBANCES = 0.05, 0.2, 0.5  # of numbers, as shares, when something better is looked for farther away
 _PERTURBATIONS = 3  # folded into a stage's key; `DiagonalGrowth.prepare` uses its children 0, 1 and 2
-
 
 Fitted = tuple[Float[Array, "layers heads k"], Float[Array, ""]]
 """Numbers, and the value of the fit there."""
@@ -156,7 +159,7 @@ class AbstractGrowth(AbstractStage):
 
     def _starts(self, numbers: Float[np.ndarray, "layers heads k"], depth: int) -> list[np.ndarray]:
         """A seedling at every place; heads share a layer's numbers unevenly, so that they can part."""
-        shares = head_shares(self.task.heads)[:, None] ** 0.5
+        shares = split_heads(self.task.heads)[:, None] ** 0.5
         return [
             np.insert(numbers, place, seedling * shares, axis=0)[: len(numbers)]
             for place in range(depth)
@@ -295,7 +298,7 @@ class DiagonalGrowth(AbstractGrowth):
 
     def numbers(self, model: AbstractModel) -> Float[Array, "layers heads k"]:
         """Its p and q."""
-        diagonal = as_family(self.task, model)
+        diagonal = to_family(model, self.task.variant, self.task.heads)
         assert isinstance(diagonal, Diagonal)
         return jnp.concatenate([diagonal.p, diagonal.q], axis=-1)
 

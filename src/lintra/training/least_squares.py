@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, Key
 
-from lintra.models import Diagonal, GDPlusPlus
-from lintra.objective import half_square
-from lintra.problem import NoisyRegression
-from lintra.recursion import diagonal_recursion, diagonal_slopes
-from lintra.spectrum import wishart_quadrature
-from lintra.training.lessons import Lesson
+from lintra.models.diagonal import Diagonal, diagonal_recursion, diagonal_slopes
+from lintra.models.gdpp import GDPlusPlus
+from lintra.problem.loss import half_square
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.wishart import wishart_quadrature
+from lintra.training.batch import Lesson
 
 Numbers = Float[Array, "layers heads k"]
 """A model's own numbers; layers of zeros at the end do nothing, so models of all depths share one program."""

@@ -12,24 +12,24 @@ from typing import Any
 import jax
 import numpy as np
 
-from lintra import checks, forks, native
+from lintra import arguments
 from lintra._version import __version__
-from lintra.evaluation import Track
-from lintra.models import AbstractModel
-from lintra.storage import save
-from lintra.training.fast import Fast
-from lintra.training.outcome import Trained, judge
-from lintra.training.paper import Paper
-from lintra.training.recipe import AbstractRecipe, Task
-from lintra.training.run import Run
+from lintra.kernel import library
+from lintra.models.base import AbstractModel
+from lintra.models.spec import Task
+from lintra.runtime import forks
+from lintra.runtime.progress import Report, Track
+from lintra.training.recipes.base import AbstractRecipe
+from lintra.training.recipes.fast import Fast
+from lintra.training.recipes.paper import Paper
+from lintra.training.result import Trained, judge
+from lintra.training.run_folder import Run
 from lintra.training.sizes import require_memory
 from lintra.training.stage import AbstractStage, Models, Shelf
 from lintra.training.version import TRAINING_VERSION
+from lintra.zoo.model_file import save
 
 RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
-
-Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
-"""Told after every piece of work: the stage, how much is done of how much, and the metrics."""
 
 
 def train(
@@ -71,9 +71,9 @@ def train(
     if not isinstance(recipe, AbstractRecipe):
         raise TypeError(f"`recipe` must be a recipe, such as Fast() or Paper(), got {recipe!r}.")
     forks.check_not_forked()
-    checks.whole_number("num_sequences", num_sequences)
-    checks.whole_number("seed", seed, minimum=0)
-    checks.require_64_bits()
+    arguments.whole_number("num_sequences", num_sequences)
+    arguments.whole_number("seed", seed, minimum=0)
+    arguments.require_64_bits()
     require_memory(task, recipe, num_sequences)
     training_key, judging_key = jax.random.split(jax.random.key(seed))
     known = _checked(known or {}, task)
@@ -105,7 +105,7 @@ def _checked(known: Mapping[str, AbstractModel], task: Task) -> Models:
         "fewer-heads": (task.variant, task.layers, task.heads - 1),
     }
     for name, model in known.items():
-        checks.one_of("known", name, tuple(shapes))
+        arguments.one_of("known", name, tuple(shapes))
         expected = *shapes[name], task.dim, task.context
         found = model.family, model.num_layers, model.num_heads, model.dim, model.context
         if found != expected:
@@ -162,7 +162,7 @@ def versions() -> dict[str, str]:
         "jaxlib": version("jaxlib"),
         "numpy": np.__version__,
         "machine": platform.machine(),
-        "kernel": native.instruction_set() or "plain JAX",
+        "kernel": library.instruction_set() or "plain JAX",
     }
 
 

@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lintra.baselines import oracle_weights
-from lintra.models import AbstractModel
-from lintra.objective import half_square
-from lintra.problem import NoisyRegression
-from lintra.statistics import sample_statistics
-from lintra.training.lessons import BLOCK, LONGER, stretched
-from lintra.training.recipe import Task, as_family, stack
+from lintra.baselines.oracle import oracle_weights
+from lintra.models.base import AbstractModel
+from lintra.models.families import pad_layers, stack, to_family
+from lintra.models.spec import Task
+from lintra.problem.loss import half_square
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.sampling import sample_statistics
+from lintra.training.sampling import BLOCK, LONGER, stretched
 from lintra.training.stage import AbstractStage, Models, State, token
 
 _SCALES = (1.0, LONGER)  # of the inputs, in turn
@@ -69,7 +70,10 @@ class Selection(AbstractStage):
     def start(self, models: Models) -> State:
         """No sequences seen."""
         layers = max(models[name].num_layers for name in self.candidates)
-        candidates = [_deepened(as_family(self.task, models[name]), layers) for name in self.candidates]
+        candidates = [
+            pad_layers(to_family(models[name], self.task.variant, self.task.heads), layers)
+            for name in self.candidates
+        ]
         shape = len(_SCALES), len(self.candidates)
         nothing = jnp.zeros((*shape, _WORST))
         return {
@@ -153,12 +157,3 @@ def _see(
         return total + rest, losses[:_WORST], weights[:_WORST]
 
     return jax.vmap(take)(models, total, worst, weight)
-
-
-def _deepened(model: AbstractModel, layers: int) -> AbstractModel:
-    """The same model with layers of zeros, which do nothing, at its end."""
-
-    def pad(leaf: Float[Array, "layers heads ..."]) -> Float[Array, "more heads ..."]:
-        return jnp.pad(leaf, [(0, layers - leaf.shape[0])] + [(0, 0)] * (leaf.ndim - 1))
-
-    return jax.tree.map(pad, model)

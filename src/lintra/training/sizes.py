@@ -1,11 +1,12 @@
 """Memory that a training run needs, checked before it starts."""
 
-from lintra import memory
-from lintra.evaluation import block_size
-from lintra.storage import LIMITS, check_sizes
-from lintra.training.fast import Fast
-from lintra.training.lessons import BLOCK
-from lintra.training.recipe import AbstractRecipe, Task
+from lintra.evaluation.blocks import block_size
+from lintra.models.spec import Task
+from lintra.runtime import memory
+from lintra.training.recipes.base import AbstractRecipe
+from lintra.training.recipes.fast import Fast
+from lintra.training.sampling import BLOCK
+from lintra.zoo.model_file import LIMITS, check_sizes
 
 _SHORT_BATCH = 256  # sequences in a step of FULL's short runs in the fast recipe
 _UNKNOWNS = {"gd++": 2, "diag": 4}  # of a second-order fit, for every layer and head

@@ -12,15 +12,14 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Key, PyTree
 
-from lintra.models import AbstractModel
-from lintra.problem import NoisyRegression
+from lintra.models.base import AbstractModel
+from lintra.problem.noisy_regression import NoisyRegression
 
 State = dict[str, PyTree[Array]]
 """Arrays by name; what a stage has come to."""
 
 Models = dict[str, AbstractModel]
 """What the stages before have found, by name."""
-
 
 Shelf = dict[Hashable, Any]
 """What stages have prepared, by what it depends on: stages of several tasks may share one."""

@@ -1,0 +1,198 @@
+"""The discovered algorithm as a short program that needs NumPy alone, as pseudo-code, and as LaTeX."""
+
+import numpy as np
+
+from lintra.anatomy.canonical import balanced
+from lintra.anatomy.structure import omegas
+from lintra.models.base import AbstractModel
+from lintra.problem.noise import parse_noise
+from lintra.runtime.escaping import in_docstring, in_latex, one_line
+
+FORMATS = ("numpy", "pseudo-code", "latex")
+
+_HEAD = '''"""{title}: an algorithm for noisy linear regression that a linear transformer found.
+
+It was trained on {context} examples at a time of {dim} inputs of mean 0 and variance 1, and labels with noise of
+standard deviation {noise}. Weights of the inputs have variance 1. Exported by lintra; needs NumPy alone.
+"""
+
+import numpy as np
+
+'''
+
+_TAIL = '''
+
+def predict(X, y, queries):
+    """Labels for queries (m, d), from examples X (n, d) and y (n,)."""
+    return np.asarray(queries) @ fit(X, y)
+'''
+
+_DIAGONAL = '''# one row a layer: preconditioner (xx), momentum (xy), step (yx), rescaling (yy)
+LAYERS = np.array({layers})
+
+
+def fit(X, y):
+    """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
+    X, y = np.asarray(X, float), np.asarray(y, float)
+    eye = np.eye(X.shape[1])
+    M, u, w, a = eye, 0 * eye[0], 0 * eye[0], 1.0
+    for xx, xy, yx, yy in LAYERS:
+        inputs = X @ M.T + np.outer(y, u)  # the examples, preconditioned and moved along u
+        residuals = a * y - X @ w
+        gradient = residuals @ inputs
+        rescaling = 1 + yy * (residuals @ residuals)  # less than 1 where yy < 0: shrink, the more the more noise
+        preconditioner = eye + xx * (inputs.T @ inputs)
+        M, u, w, a = (
+            preconditioner @ M - xy * np.outer(gradient, w),
+            preconditioner @ u + xy * a * gradient,  # momentum
+            rescaling * w - yx * M.T @ gradient,  # a step against the gradient, since yx < 0
+            rescaling * a + yx * (gradient @ u),
+        )
+    return w
+'''
+
+_GDPP = '''# one row a layer: preconditioner (xx), step (yx)
+LAYERS = np.array({layers})
+
+
+def fit(X, y):
+    """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
+    X, y = np.asarray(X, float), np.asarray(y, float)
+    M, w = np.eye(X.shape[1]), np.zeros(X.shape[1])
+    for xx, yx in LAYERS:
+        inputs = X @ M.T  # the examples, preconditioned
+        gradient = (y - X @ w) @ inputs
+        M, w = M + xx * inputs.T @ inputs @ M, w - yx * M.T @ gradient
+    return w
+'''
+
+_FULL = '''# P and Q of every layer and head, of shape (layers, heads, d + 1, d + 1)
+P = np.array({p})
+Q = np.array({q})
+
+
+def fit(X, y):
+    """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
+    tokens = np.column_stack([X, y]).astype(float)
+    gram, moved = tokens.T @ tokens, np.eye(tokens.shape[1])
+    for p, q in zip(P, Q):
+        layer = np.eye(len(gram)) + (p @ gram @ q).sum(axis=0)  # moves every token
+        gram, moved = layer @ gram @ layer.T, layer @ moved
+    return -moved[-1, :-1]
+'''
+
+_TITLE = "A model"
+_UNKNOWN = "unknown"
+
+
+def export(model: AbstractModel, *, title: str = _TITLE, noise: str = _UNKNOWN, form: str = "numpy") -> str:
+    """The algorithm as text.
+
+    Title and prior may come from a file of a stranger: they cannot become code of the program or of LaTeX.
+
+    Arguments:
+        model: Any linear transformer.
+        title: What it is called; any text, which is escaped.
+        noise: The noise prior that it was trained on, or `unknown`.
+        form: `numpy`, `pseudo-code` or `latex`.
+
+    >>> import jax
+    >>> from lintra.models import GDPlusPlus
+    >>> program = export(GDPlusPlus.random(2, dim=3, key=jax.random.key(0)))
+    >>> space = {}
+    >>> exec(program, space)
+    >>> space["fit"](np.eye(3), np.ones(3)).shape
+    (3,)
+    """
+    if form not in FORMATS:
+        raise ValueError(f"`form` must be one of {', '.join(FORMATS)}, got {form!r}.")
+    prior = _UNKNOWN if noise == _UNKNOWN else str(parse_noise(noise))
+    title = title.strip() or _TITLE
+    if form == "pseudo-code":
+        return _pseudo_code(model, one_line(title))
+    if form == "latex":
+        return _latex(model, in_latex(title))
+    head = _HEAD.format(title=in_docstring(title), context=model.context, dim=model.dim, noise=prior)
+    return head + _program(model) + _TAIL
+
+
+def _program(model: AbstractModel) -> str:
+    if model.family == "full":
+        p, q = balanced(model)
+        return _FULL.format(p=_literal(p), q=_literal(q))
+    if model.family == "gd++":
+        return _GDPP.format(layers=_literal(omegas(model)[:, [0, 2]]))
+    return _DIAGONAL.format(layers=_literal(omegas(model)))
+
+
+def _literal(array: np.ndarray) -> str:
+    """An array as Python text that gives the same numbers back."""
+    if array.ndim == 1:
+        return "[" + ", ".join(repr(float(value)) for value in array) + "]"
+    rows = ",\n".join(_literal(part) for part in array)
+    return "[\n" + "\n".join("    " + line for line in rows.splitlines()) + ",\n]"
+
+
+_STEPS = {
+    "diag": (
+        "inputs    ← X Mᵀ + y uᵀ",
+        "residuals ← a y − X w",
+        "g         ← inputsᵀ residuals",
+        "r         ← 1 + ω_yy ‖residuals‖²                 (rescaling)",
+        "A         ← I + ω_xx inputsᵀ inputs               (preconditioner)",
+        "M, u, w, a ← A M − ω_xy g wᵀ,",
+        "             A u + ω_xy a g,                      (momentum)",
+        "             r w − ω_yx Mᵀ g,                     (step)",
+        "             r a + ω_yx ⟨g, u⟩",
+    ),
+    "gd++": ("inputs ← X Mᵀ", "g ← inputsᵀ (y − X w)", "M, w ← (I + ω_xx inputsᵀ inputs) M, w − ω_yx Mᵀ g"),
+    "full": ("T ← I + Σₖ Pₖ G Qₖ", "G, C ← T G Tᵀ, T C", "w ← −(last row of C, without its last entry)"),
+}
+_START = {
+    "diag": "M, u, w, a ← I, 0, 0, 1",
+    "gd++": "M, w ← I, 0",
+    "full": "G, C ← Σᵢ eᵢ eᵢᵀ with eᵢ = (xᵢ, yᵢ), I",
+}
+
+
+def _pseudo_code(model: AbstractModel, title: str) -> str:
+    lines = [f"{title}", "", "input: examples X (n × d), y (n)", _START[model.family]]
+    lines += [f"for layer 1 … {model.num_layers}, with the numbers below:"]
+    lines += [f"    {line}" for line in _STEPS[model.family]]
+    lines += ["output: w, which predicts ⟨w, x⟩", ""]
+    numbers = "rotation averages of P G Q" if model.family == "full" else "as printed, for a sum over examples"
+    lines += [f"ω, {numbers}:", "layer        ω_xx         ω_xy         ω_yx         ω_yy"]
+    lines += [
+        f"{layer:5d} " + " ".join(f"{value:12.5g}" for value in row) for layer, row in enumerate(omegas(model), 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _latex(model: AbstractModel, title: str) -> str:
+    rows = [
+        f"{layer} & " + " & ".join(f"{value:.4g}" for value in row) + r" \\"
+        for layer, row in enumerate(omegas(model), 1)
+    ]
+    update = {
+        "diag": r"""M &\gets (I + \omega_{xx}\Sigma^l) M - \omega_{xy}\,\alpha^l w^\top \\
+u &\gets (I + \omega_{xx}\Sigma^l) u + \omega_{xy}\,a\,\alpha^l \\
+w &\gets (1 + \omega_{yy}\lambda^l) w - \omega_{yx} M^\top \alpha^l \\
+a &\gets (1 + \omega_{yy}\lambda^l) a + \omega_{yx} \langle \alpha^l, u \rangle""",
+        "gd++": r"""M &\gets (I + \omega_{xx}\Sigma^l) M \\
+w &\gets w - \omega_{yx} M^\top \alpha^l""",
+        "full": r"""T &= I + \textstyle\sum_k P_k G Q_k \\
+G &\gets T G T^\top, \qquad C \gets T C, \qquad w = -C_{d+1,1:d}""",
+    }[model.family]
+    return "\n".join(
+        [
+            f"% {title}",
+            r"\begin{align*}",
+            update,
+            r"\end{align*}",
+            r"\begin{tabular}{rrrrr}",
+            r"layer & $\omega_{xx}$ & $\omega_{xy}$ & $\omega_{yx}$ & $\omega_{yy}$ \\ \hline",
+            *rows,
+            r"\end{tabular}",
+            "",
+        ]
+    )

@@ -1,0 +1,84 @@
+"""A model's numbers, read: the four ω of every layer, and how diagonal P and Q are, Figure 4 in numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from lintra.anatomy.canonical import action, balanced
+from lintra.models.base import AbstractModel
+
+NAMES = ("xx", "xy", "yx", "yy")
+"""The four ω of Eq. (9): what moves, and by what."""
+
+
+def omegas(model: AbstractModel) -> Float[np.ndarray, "layers 4"]:
+    """`ω_xx, ω_xy, ω_yx, ω_yy` per layer as printed, on unscaled tokens; zero where a last layer's is never read.
+
+    For FULL they are the average over all bases of the inputs and both signs of the label, which is the member of
+    DIAG that the layer acts like on the whole.
+
+    >>> import jax
+    >>> from lintra.models import Diagonal
+    >>> model = Diagonal.random(2, key=jax.random.key(0))
+    >>> bool(np.allclose(omegas(model)[0], np.ravel(model.omega[0]) / model.context))
+    True
+    """
+    tensor = action(model)
+    dim = model.dim
+    inner = tensor[:, :-1, :-1, :-1, :-1]
+    along, across = np.einsum("laabb->l", inner), np.einsum("laiia->l", inner)
+    # an average over bases is t (δ_ai δ_jb + δ_aj δ_ib) + s δ_ab δ_ij, found from its two traces
+    t = (dim * along - across) / (dim * (dim * (dim + 1) - 2)) if dim > 1 else along / 2
+    xy = _trace(tensor[:, :-1, :-1, -1, -1])
+    yx = _trace(tensor[:, -1, -1, :-1, :-1])
+    return np.column_stack([2 * t, 2 * xy / dim, 2 * yx / dim, tensor[:, -1, -1, -1, -1]])
+
+
+def _trace(matrices: Float[np.ndarray, "layers d d"]) -> Float[np.ndarray, " layers"]:
+    return np.einsum("laa->l", matrices)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How diagonal one matrix is.
+
+    Attributes:
+        layer: From 1.
+        head: From 1, the largest first.
+        matrix: `P` or `Q`.
+        size: Its Frobenius norm.
+        diagonal_share: Of its square, what lies on the diagonal of Eq. (8), one number for all inputs and one for
+            the label.
+        rest: Singular values of what is left, as shares of its size.
+    """
+
+    layer: int
+    head: int
+    matrix: str
+    size: float
+    diagonal_share: float
+    rest: tuple[float, ...]
+
+    @property
+    def rest_rank(self) -> float:
+        """How many singular values the rest has, about: `(Σ s²)² / Σ s⁴`."""
+        squares = np.asarray(self.rest) ** 2
+        return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
+
+
+def shapes(model: AbstractModel) -> list[Shape]:
+    """Every P and Q in the balanced form, without those that are zero."""
+    found = []
+    for name, matrices in zip("PQ", balanced(model), strict=True):
+        for layer, heads in enumerate(matrices, 1):
+            found += [_shape(layer, head, name, matrix) for head, matrix in enumerate(heads, 1) if matrix.any()]
+    return sorted(found, key=lambda shape: (shape.layer, shape.head, shape.matrix))
+
+
+def _shape(layer: int, head: int, name: str, matrix: np.ndarray) -> Shape:
+    ends = np.diag(matrix)
+    diagonal = np.diag(np.append(np.full(len(ends) - 1, ends[:-1].mean()), ends[-1]))
+    size = float(np.linalg.norm(matrix))
+    rest = np.linalg.svd(matrix - diagonal, compute_uv=False) / size
+    return Shape(layer, head, name, size, float((np.linalg.norm(diagonal) / size) ** 2), tuple(map(float, rest)))

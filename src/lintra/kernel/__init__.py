@@ -1,0 +1,1 @@
+"""The native kernel in C++, called by XLA; it takes and gives arrays."""

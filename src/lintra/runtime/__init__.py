@@ -1,0 +1,1 @@
+"""This machine: files, caches, processes, interrupts, memory, progress."""

@@ -1,0 +1,1 @@
+"""Gradient descent from several starts at once."""

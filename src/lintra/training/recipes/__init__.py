@@ -1,0 +1,1 @@
+"""How to train: settings that become stages."""
