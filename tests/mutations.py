@@ -209,6 +209,7 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no mutation {', '.join(unknown)}; there are {', '.join(by_id)}")
     mutations = [by_id[name] for name in arguments.ids or by_id]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that tests are ended and copies are removed
     with tempfile.TemporaryDirectory(prefix="lintra-mutations-") as folder:
         if arguments.baseline:
             if not check_baseline(mutations, Path(folder) / "baseline"):
