@@ -11,10 +11,11 @@ from conftest import Visit
 from lintra import zoo
 from lintra.evaluation.column import Column, Row
 from lintra.evaluation.estimate import Tail
-from lintra.explorer import page
+from lintra.explorer.page import page as fill_page
 from lintra.report.claims import Verdict
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
+from lintra.zoo import tensors as tensor_files
 
 SCRIPT = "<script>window.hacked = 1</script>"
 IMAGE = "<img src=x onerror='window.hacked = 1'>"
@@ -34,7 +35,7 @@ def test_a_script_in_the_name_of_a_model_does_not_run(browser, tmp_path, monkeyp
     # No file gives such names and families, so they are put in behind the checks.
     opened.cards |= {name: opened.cards[usual] | {"family": name} for name in names}
     monkeypatch.setattr(opened, "load", lambda _: zoo.load(usual))
-    (tmp_path / "page.html").write_text(page.page(opened, {}), encoding="utf-8")
+    (tmp_path / "page.html").write_text(fill_page(opened, {}), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
     assert one.page.evaluate("lintra.names()") == [usual, *names]
     assert hacked(one) is None
@@ -103,8 +104,8 @@ def test_a_forged_file_with_its_own_checksum_is_rejected(visit, tmp_path, kind):
     metadata, tensors, sentence = FORGERIES[kind]
     path = tmp_path / "forged.safetensors"
     lintra.save(zoo.load("diag-2-uniform(0,5)"), path, noise="uniform(0,5)")
-    kept, written = tensors.read_tensors(path, "lintra-model-1")
-    tensors.write_tensors(path, kept | tensors, written | metadata)
+    kept, written = tensor_files.read_tensors(path, "lintra-model-1")
+    tensor_files.write_tensors(path, kept | tensors, written | metadata)
     one = visit()
     one.page.set_input_files("#file", path)
     one.wait_for("document.getElementById('file-message').textContent !== ''")
