@@ -9,9 +9,9 @@ print(np.round(np.asarray(model.omega), 3))
 
 # Four numbers a layer: ω_xx is a preconditioner, ω_xy a memory of labels in the inputs, ω_yx a step along the
 # gradient and ω_yy a rescaling of labels that depends on how large they are. An account says what they do.
-from lintra.anatomy import account
+from lintra.anatomy import explain
 
-told = account(model, "uniform(0,5)", num_sequences=8192, key=jax.random.key(0))
+told = explain(model, "uniform(0,5)", num_sequences=8192, key=jax.random.key(0))
 for sentence in told.sentences:
     print("-", sentence)
 

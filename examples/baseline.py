@@ -25,7 +25,7 @@ class EarlyStopping(AbstractContextwise):
 
 # It is measured like any other, on the same sequences, with a standard error.
 problem = lintra.NoisyRegression(noise="uniform(0,5)")
-methods = {f"{steps} steps": EarlyStopping(steps) for steps in (3, 10, 30)}
+methods: dict[str, lintra.AbstractPredictor] = {f"{steps} steps": EarlyStopping(steps) for steps in (3, 10, 30)}
 methods["ada-ridge"] = lintra.baseline("ada-ridge", problem, key=jax.random.key(0))
 measured = lintra.evaluate(methods, problem, num_sequences=20_000, key=jax.random.key(1))
 for name in methods:

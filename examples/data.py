@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import BayesianRidge, LinearRegression, RidgeCV
 
-from lintra.regression.regressor import LinearTransformerRegressor
+from lintra import LinearTransformerRegressor
 
-X, y = load_diabetes(return_X_y=True)
+X, y = map(np.asarray, load_diabetes(return_X_y=True))
 y = (y - y.mean()) / y.std()
 rng = np.random.default_rng(0)
 

@@ -25,5 +25,5 @@ for name in strangers:
     print(f"{name:20} {measured.adjusted(name).mean:.4f}")
 
 # The model that was trained on all levels from 0 to 5 loses little; the one that knows only 1 and 3 is lost
-# between them and beyond. To train one for this prior: `lintra train --variant full --layers 7 --noise
+# between them and beyond. To train one for this prior: `lintra train --family full --layers 7 --noise
 # "choice(0.5:0.8,4:0.2)"`.

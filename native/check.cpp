@@ -1,7 +1,7 @@
 // A check of the kernels that needs neither XLA nor Python, so that it can run on other processors (`make arm`).
 //
 // Every vector width is compared with plain loops in double precision, one sequence at a time: weights directly, and
-// slopes by differences along a random direction.
+// gradients by differences along a random direction.
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -82,7 +82,7 @@ Numbers weights(bool full, Shape s, const Numbers& parameters, Numbers gram) {
   return out;
 }
 
-// The slope along a direction, by central differences of fourth order: these losses bend too much for second order
+// The gradient along a direction, by central differences of fourth order: these losses bend too much for second order
 double along(const Loss& loss, const Numbers& at, const Numbers& direction) {
   const double step = 1e-5;
   const auto moved = [&](double steps) {
@@ -126,7 +126,7 @@ void check_family(const Kernel<T>& kernel, const char* width, bool full, Shape s
   };
 
   const auto p = rounded<T>(parameters), g = rounded<T>(grams), t = rounded<T>(target);
-  std::vector<T> out(count * dim), losses(count), slope(p.size() * (full ? 1 : count)), memory(family.scratch(s));
+  std::vector<T> out(count * dim), losses(count), gradient(p.size() * (full ? 1 : count)), memory(family.scratch(s));
   family.forward(s, count, p.data(), g.data(), out.data(), memory.data());
   double error = 0;
   for (int sequence = 0; sequence < count; ++sequence) {
@@ -135,12 +135,13 @@ void check_family(const Kernel<T>& kernel, const char* width, bool full, Shape s
   }
   expect(error < (single ? 1e-4 : 1e-12), full ? "full forward" : "diagonal forward", width, single, s, error);
 
-  family.descent(s, count, p.data(), g.data(), t.data(), T(0), losses.data(), slope.data(), memory.data());
+  family.value_and_grad(s, count, p.data(), g.data(), t.data(), T(0), losses.data(), gradient.data(), memory.data());
   double sum = 0, change = 0;
   for (T value : losses) sum += value;
-  for (std::size_t i = 0; i < slope.size(); ++i) change += slope[i] * direction[i % p.size()];
+  for (std::size_t i = 0; i < gradient.size(); ++i) change += gradient[i] * direction[i % p.size()];
   error = std::max(distance(sum, loss(parameters)), distance(change, along(loss, parameters, direction)));
-  expect(error < (single ? 1e-3 : 1e-6), full ? "full descent" : "diagonal descent", width, single, s, error);
+  expect(error < (single ? 1e-3 : 1e-6), full ? "full value_and_grad" : "diagonal value_and_grad", width,
+         single, s, error);
 }
 
 template <class T>
@@ -149,7 +150,7 @@ void check_polynomial(const Kernel<T>& kernel, const char* width, int layers) {
   const bool single = std::is_same_v<T, float>;
   std::mt19937 generator(layers);
   const Numbers rates = normal(generator, 2 * layers, 0.1), direction = normal(generator, 2 * layers, 1);
-  Numbers eigenvalues = normal(generator, count, 1), masses = normal(generator, count, 1);
+  Numbers eigenvalues = normal(generator, count, 1), node_weights = normal(generator, count, 1);
   for (double& s : eigenvalues) s *= s;
   const Loss loss = [&](const Numbers& at) {
     double sum = 0;
@@ -160,19 +161,19 @@ void check_polynomial(const Kernel<T>& kernel, const char* width, int layers) {
         f -= at[2 * l + 1] * m * m * (1 - s * f);
         m *= 1 + at[2 * l] * m * m * s;
       }
-      sum += 0.5 * masses[i] * ((1 - s * f) * (1 - s * f) + 0.4 * s * f * f);
+      sum += 0.5 * node_weights[i] * ((1 - s * f) * (1 - s * f) + 0.4 * s * f * f);
     }
     return sum;
   };
-  const auto r = rounded<T>(rates), e = rounded<T>(eigenvalues), mass = rounded<T>(masses);
-  std::vector<T> slope(2 * layers), memory(kernel.polynomial_scratch(layers));
+  const auto r = rounded<T>(rates), e = rounded<T>(eigenvalues), node_weight = rounded<T>(node_weights);
+  std::vector<T> gradient(2 * layers), memory(kernel.polynomial_scratch(layers));
   T value = 0;
-  kernel.polynomial_descent(layers, count, r.data(), e.data(), mass.data(), T(0.4), &value, slope.data(),
-                            memory.data());
+  kernel.polynomial_value_and_grad(layers, count, r.data(), e.data(), node_weight.data(), T(0.4), &value,
+                                   gradient.data(), memory.data());
   double change = 0;
-  for (int i = 0; i < 2 * layers; ++i) change += slope[i] * direction[i];
+  for (int i = 0; i < 2 * layers; ++i) change += gradient[i] * direction[i];
   const double error = std::max(distance(value, loss(rates)), distance(change, along(loss, rates, direction)));
-  expect(error < (single ? 1e-3 : 1e-6), "polynomial descent", width, single, {layers, 1, 0}, error);
+  expect(error < (single ? 1e-3 : 1e-6), "polynomial value_and_grad", width, single, {layers, 1, 0}, error);
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// DIAG: forward and reverse through Eq. (10), four numbers a layer, for a group of sequences.
+// DIAG: forward and backward through Eq. (10), four numbers a layer, for a group of sequences.
 //
 // With A = I + w_xx S, b = w_xy a and D = 1 + w_yy l (S, a, l the blocks of the Gram matrix) a layer is
 //   S' = A S A + (A a) b' + b (A a)' + l b b',   A S A = S + 2 w S^2 + w^2 S^3
@@ -28,11 +28,11 @@ struct Diagonal {
   const Omega<T>* omega;  // per layer
   V *xx, *xy, *yy;        // S, a, l per layer
   V *sxy, *t;             // S a and w_yx S a + D a per layer
-  V *square_xx, *temporary, *slope;
+  V *square_xx, *temporary, *gradient;
   V *row, *column;        // per layer, of dim + 1: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
-  V *xy_slope, *f, *h, *m;
-  V yy_slope;
-  V *result, *omega_slope;  // the last row of C, and the slopes in the four numbers of every layer
+  V *xy_gradient, *f, *h, *m;
+  V yy_gradient;
+  V *result, *omega_gradient;  // the last row of C, and the gradients in the four numbers of every layer
 
   static std::size_t scratch(Shape s) {  // in vectors
     const std::size_t dim = s.size - 1, m = dim * dim, n = s.layers;
@@ -53,15 +53,15 @@ struct Diagonal {
     t = take(layers * dim);
     square_xx = take(square);
     temporary = take(square);
-    slope = take(square);
+    gradient = take(square);
     row = take((layers + 1) * (dim + 1));
     column = take((layers + 1) * (dim + 1));
-    xy_slope = take(dim);
+    xy_gradient = take(dim);
     f = take(dim);
     h = take(dim);
     m = take(dim);
     result = take(dim + 1);
-    omega_slope = take(4 * layers);
+    omega_gradient = take(4 * layers);
   }
 
   View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, dim}; }
@@ -81,7 +81,7 @@ struct Diagonal {
   }
 
   void store_group(T* out, std::int64_t first, int filled) const {
-    store_lanes<T>(out + first * 4 * layers, omega_slope, 4 * layers, filled);
+    store_lanes<T>(out + first * 4 * layers, omega_gradient, 4 * layers, filled);
   }
 
   void store_sums(T*) const {}
@@ -128,100 +128,100 @@ struct Diagonal {
       times(l, row + l * e, l > 0 ? row + (l - 1) * e : result, omega[l].yx, omega[l].xy);
   }
 
-  // Slopes in the four numbers of every layer, per sequence, given the slope in `result` as column[0]
-  void reverse() {
+  // Gradients in the four numbers of every layer, per sequence, given the gradient in `result` as column[0]
+  void backward() {
     const int e = dim + 1;
     for (int l = 0; l + 1 < layers; ++l)
       times(l, column + l * e, column + (l + 1) * e, omega[l].xy, omega[l].yx);
-    for (int i = 0; i < square; ++i) slope[i] = V{};
-    for (int i = 0; i < dim; ++i) xy_slope[i] = V{};
-    yy_slope = V{};
+    for (int i = 0; i < square; ++i) gradient[i] = V{};
+    for (int i = 0; i < dim; ++i) xy_gradient[i] = V{};
+    yy_gradient = V{};
     for (int l = layers - 1; l >= 0; --l) {
-      V* w_slope = omega_slope + 4 * l;
-      for (int i = 0; i < 4; ++i) w_slope[i] = V{};
-      if (l + 1 < layers) through_layer(l, w_slope);
-      through_readout(l, w_slope);
+      V* w_gradient = omega_gradient + 4 * l;
+      for (int i = 0; i < 4; ++i) w_gradient[i] = V{};
+      if (l + 1 < layers) through_layer(l, w_gradient);
+      through_readout(l, w_gradient);
     }
   }
 
-  // From the slopes in the next (S, a, l) to those in this one
-  void through_layer(int l, V* w_slope) {
+  // From the gradients in the next (S, a, l) to those in this one
+  void through_layer(int l, V* w_gradient) {
     const Omega<T> w = omega[l];
     const V *s = xx + l * square, *a = xy + l * dim, *sa = sxy + l * dim, *tl = t + l * dim, lambda = yy[l];
     const V d = T(1) + w.yy * lambda, aa = dot<T>(a, a, dim), asa = dot<T>(a, sa, dim);
     V *x = temporary, *n = square_xx, *ga = f, *gsa = h;
-    product<T, Store::assign>(x, whole(slope), whole(s), dim);  // X = G S, with G the slope in S'
-    apply<T, Store::assign>(ga, whole(slope), a, dim);
+    product<T, Store::assign>(x, whole(gradient), whole(s), dim);  // X = G S, with G the gradient in S'
+    apply<T, Store::assign>(ga, whole(gradient), a, dim);
     apply<T, Store::assign>(gsa, whole(x), a, dim);
     V xs = {};
     for (int i = 0; i < square; ++i) xs += x[i] * s[i];
-    for (int i = 0; i < dim; ++i)  // A S A: slope + 2w (X + X') + w^2 (N S + S N'), N = X + X'/2
+    for (int i = 0; i < dim; ++i)  // A S A: gradient + 2w (X + X') + w^2 (N S + S N'), N = X + X'/2
       for (int j = 0; j < dim; ++j) n[i * dim + j] = x[i * dim + j] + T(0.5) * x[j * dim + i];
     const T twice = T(2) * w.xx, squared = w.xx * w.xx;
     for (int i = 0; i < dim; ++i)
-      for (int j = 0; j < dim; ++j) slope[i * dim + j] += twice * (x[i * dim + j] + x[j * dim + i]);
+      for (int j = 0; j < dim; ++j) gradient[i * dim + j] += twice * (x[i * dim + j] + x[j * dim + i]);
     product<T, Store::assign>(x, whole(n), whole(s), dim);
     V ns = {};
     for (int i = 0; i < square; ++i) ns += x[i] * s[i];
     for (int i = 0; i < dim; ++i)
-      for (int j = 0; j < dim; ++j) slope[i * dim + j] += squared * (x[i * dim + j] + x[j * dim + i]);
+      for (int j = 0; j < dim; ++j) gradient[i * dim + j] += squared * (x[i * dim + j] + x[j * dim + i]);
     V xx_sum = T(2) * xs + (T(4) / T(3)) * w.xx * ns;
 
     // a' = t + w_xx S t + g b, with b = w_xy a
-    const V *beta = xy_slope, mu = yy_slope;
-    V* t_slope = m;
-    apply<T, Store::assign>(t_slope, whole(s), beta, dim);  // S beta
-    xx_sum += dot<T>(t_slope, tl, dim);
-    for (int i = 0; i < dim; ++i) t_slope[i] = beta[i] + w.xx * t_slope[i];
-    const V g = w.yx * aa + lambda * d, g_slope = w.xy * dot<T>(beta, a, dim);
+    const V *beta = xy_gradient, mu = yy_gradient;
+    V* t_gradient = m;
+    apply<T, Store::assign>(t_gradient, whole(s), beta, dim);  // S beta
+    xx_sum += dot<T>(t_gradient, tl, dim);
+    for (int i = 0; i < dim; ++i) t_gradient[i] = beta[i] + w.xx * t_gradient[i];
+    const V g = w.yx * aa + lambda * d, g_gradient = w.xy * dot<T>(beta, a, dim);
     const V aga = dot<T>(a, ga, dim);
-    V d_slope = dot<T>(t_slope, a, dim) + g_slope * lambda + mu * T(2) * (w.yx * aa + d * lambda);
-    V yx_sum = dot<T>(t_slope, sa, dim) + g_slope * aa + mu * T(2) * (w.yx * asa + d * aa);
+    V d_gradient = dot<T>(t_gradient, a, dim) + g_gradient * lambda + mu * T(2) * (w.yx * aa + d * lambda);
+    V yx_sum = dot<T>(t_gradient, sa, dim) + g_gradient * aa + mu * T(2) * (w.yx * asa + d * aa);
     V xy_sum = g * dot<T>(beta, a, dim);
-    const V aa_slope = g_slope * w.yx + mu * T(2) * d * w.yx, asa_slope = mu * w.yx * w.yx;
-    yy_slope = g_slope * d + mu * d * d + w.xy * w.xy * aga;
+    const V aa_gradient = g_gradient * w.yx + mu * T(2) * d * w.yx, asa_gradient = mu * w.yx * w.yx;
+    yy_gradient = g_gradient * d + mu * d * d + w.xy * w.xy * aga;
 
-    // (A a) b' + b (A a)' + l b b': slopes 2 G b in A a, and 2 G (A a) + 2 l G b in b
-    V* sa_slope = gsa;  // gsa[i] is read once, just before it is overwritten
-    V* a_slope = ga;
+    // (A a) b' + b (A a)' + l b b': gradients 2 G b in A a, and 2 G (A a) + 2 l G b in b
+    V* sa_gradient = gsa;  // gsa[i] is read once, just before it is overwritten
+    V* a_gradient = ga;
     for (int i = 0; i < dim; ++i) {
-      const V p_slope = T(2) * w.xy * ga[i];
-      const V b_slope = T(2) * (ga[i] + w.xx * gsa[i]) + T(2) * w.xy * lambda * ga[i];
-      xx_sum += p_slope * sa[i];
-      xy_sum += b_slope * a[i];
-      sa_slope[i] = w.xx * p_slope + w.yx * t_slope[i] + asa_slope * a[i];
-      a_slope[i] = p_slope + w.xy * b_slope + w.xy * g * beta[i] + d * t_slope[i] + asa_slope * sa[i] +
-                   T(2) * aa_slope * a[i];
+      const V p_gradient = T(2) * w.xy * ga[i];
+      const V b_gradient = T(2) * (ga[i] + w.xx * gsa[i]) + T(2) * w.xy * lambda * ga[i];
+      xx_sum += p_gradient * sa[i];
+      xy_sum += b_gradient * a[i];
+      sa_gradient[i] = w.xx * p_gradient + w.yx * t_gradient[i] + asa_gradient * a[i];
+      a_gradient[i] = p_gradient + w.xy * b_gradient + w.xy * g * beta[i] + d * t_gradient[i] + asa_gradient * sa[i] +
+                   T(2) * aa_gradient * a[i];
     }
-    for (int i = 0; i < dim; ++i)  // rank two: w_xx (beta t' + t beta')/2 + (sa_slope a' + a sa_slope')/2
+    for (int i = 0; i < dim; ++i)  // rank two: w_xx (beta t' + t beta')/2 + (sa_gradient a' + a sa_gradient')/2
       for (int j = 0; j < dim; ++j)
-        slope[i * dim + j] += T(0.5) * (w.xx * (beta[i] * tl[j] + tl[i] * beta[j]) + sa_slope[i] * a[j] +
-                                        a[i] * sa_slope[j]);
-    apply<T, Store::add>(a_slope, whole(s), sa_slope, dim);
-    for (int i = 0; i < dim; ++i) xy_slope[i] = a_slope[i];
-    w_slope[0] += xx_sum;
-    w_slope[1] += xy_sum;
-    w_slope[2] += yx_sum;
-    w_slope[3] += d_slope * lambda;
-    yy_slope += d_slope * w.yy;
+        gradient[i * dim + j] += T(0.5) * (w.xx * (beta[i] * tl[j] + tl[i] * beta[j]) + sa_gradient[i] * a[j] +
+                                        a[i] * sa_gradient[j]);
+    apply<T, Store::add>(a_gradient, whole(s), sa_gradient, dim);
+    for (int i = 0; i < dim; ++i) xy_gradient[i] = a_gradient[i];
+    w_gradient[0] += xx_sum;
+    w_gradient[1] += xy_sum;
+    w_gradient[2] += yx_sum;
+    w_gradient[3] += d_gradient * lambda;
+    yy_gradient += d_gradient * w.yy;
   }
 
   // From R T v, the part of the prediction in which this layer's T stands between R and v
-  void through_readout(int l, V* w_slope) {
+  void through_readout(int l, V* w_gradient) {
     const Omega<T> w = omega[l];
     const int e = dim + 1;
     const V *s = xx + l * square, *a = xy + l * dim, *r = row + l * e, *v = column + l * e;
     apply<T, Store::assign>(f, whole(s), v, dim);
-    w_slope[0] += dot<T>(r, f, dim);
-    w_slope[1] += dot<T>(r, a, dim) * v[dim];
-    w_slope[2] += dot<T>(a, v, dim) * r[dim];
-    w_slope[3] += r[dim] * v[dim] * yy[l];
+    w_gradient[0] += dot<T>(r, f, dim);
+    w_gradient[1] += dot<T>(r, a, dim) * v[dim];
+    w_gradient[2] += dot<T>(a, v, dim) * r[dim];
+    w_gradient[3] += r[dim] * v[dim] * yy[l];
     if (l == 0) return;
     for (int i = 0; i < dim; ++i) {
-      xy_slope[i] += w.xy * v[dim] * r[i] + w.yx * r[dim] * v[i];
-      for (int j = 0; j < dim; ++j) slope[i * dim + j] += T(0.5) * w.xx * (r[i] * v[j] + v[i] * r[j]);
+      xy_gradient[i] += w.xy * v[dim] * r[i] + w.yx * r[dim] * v[i];
+      for (int j = 0; j < dim; ++j) gradient[i * dim + j] += T(0.5) * w.xx * (r[i] * v[j] + v[i] * r[j]);
     }
-    yy_slope += w.yy * r[dim] * v[dim];
+    yy_gradient += w.yy * r[dim] * v[dim];
   }
 };
 

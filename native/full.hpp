@@ -1,4 +1,4 @@
-// FULL: forward and reverse through layers T = I + sum_k P_k G Q_k, G <- T G T', for a group of sequences.
+// FULL: forward and backward through layers T = I + sum_k P_k G Q_k, G <- T G T', for a group of sequences.
 //
 // The prediction needs only the last row of C = T_L ... T_1, so it is built from the last layer backwards,
 // and of the last layer only the last row of T is ever formed.
@@ -19,9 +19,9 @@ struct Full {
   int square;             // entries of a matrix
   std::ptrdiff_t entries; // of all P
   const T *p, *q;         // layers x heads x size x size, shared by all sequences
-  V *gram, *move, *left, *k, *u, *slope;  // gram and move hold a matrix per layer
+  V *gram, *move, *left, *k, *u, *gradient;  // gram and move hold a matrix per layer
   V *row, *column;        // per layer: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
-  V *p_slope, *q_slope;   // sums over sequences, still one per lane
+  V *p_gradient, *q_gradient;   // sums over sequences, still one per lane
   V *result, *spare;      // the last row of C, or all of it, and room for another
 
   static std::size_t scratch(Shape s) {  // in vectors
@@ -37,14 +37,14 @@ struct Full {
     left = move + layers * square;
     k = left + square;
     u = k + square;
-    slope = u + square;
-    row = slope + square;
+    gradient = u + square;
+    row = gradient + square;
     column = row + (layers + 1) * size;
-    p_slope = column + (layers + 1) * size;
-    q_slope = p_slope + entries;
-    result = q_slope + entries;
+    p_gradient = column + (layers + 1) * size;
+    q_gradient = p_gradient + entries;
+    result = q_gradient + entries;
     spare = result + square;
-    for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) p_slope[i] = V{};
+    for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) p_gradient[i] = V{};
   }
 
   void load(const T* data, int filled) { load_lanes<T>(gram, data, square, filled); }
@@ -52,7 +52,7 @@ struct Full {
   void store_group(T*, std::int64_t, int) const {}
 
   void store_sums(T* out) const {
-    for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) out[i] = add_lanes<T>(p_slope[i]);
+    for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) out[i] = add_lanes<T>(p_gradient[i]);
   }
 
   View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, size}; }
@@ -110,62 +110,62 @@ struct Full {
     }
   }
 
-  // Adds to p_slope and q_slope, given the slope of the loss in `result` as column[0]
-  void reverse() {
+  // Adds to p_gradient and q_gradient, given the gradient of the loss in `result` as column[0]
+  void backward() {
     const Size e = size;
     const int last = layers - 1;
     for (int l = 0; l < last; ++l)
       apply<T, Store::assign>(column + (l + 1) * e, whole(move + l * square), column + l * e, e);
-    reverse_last();
-    for (int l = last - 1; l >= 0; --l) reverse_layer(l);
+    backward_last();
+    for (int l = last - 1; l >= 0; --l) backward_layer(l);
   }
 
   V* sum_of(V* sums, int layer, int head) const {
     return sums + (std::ptrdiff_t)(layer * heads + head) * square;
   }
 
-  // Here the slope of T has one row, v, so that everything is an outer product
-  void reverse_last() {
+  // Here the gradient of T has one row, v, so that everything is an outer product
+  void backward_last() {
     const Size e = size;
     const int l = layers - 1;
     const V *g = gram + l * square, *v = column + l * e;
-    for (int i = 0; i < square; ++i) slope[i] = V{};
+    for (int i = 0; i < square; ++i) gradient[i] = V{};
     for (int head = 0; head < heads; ++head) {
       const T* p_row = &shared(p, l, head).at(e - 1, 0);
       V *vq = u, *gp = k;
       apply<T, Store::assign>(vq, shared(q, l, head), v, e);
       apply<T, Store::assign>(gp, whole(g), p_row, e);
-      apply<T, Store::add>(sum_of(p_slope, l, head) + (e - 1) * e, whole(g), vq, e);
-      V* q_sum = sum_of(q_slope, l, head);
+      apply<T, Store::add>(sum_of(p_gradient, l, head) + (e - 1) * e, whole(g), vq, e);
+      V* q_sum = sum_of(q_gradient, l, head);
       for (int i = 0; i < e; ++i)
         for (int j = 0; j < e; ++j) {
           q_sum[i * e + j] += gp[i] * v[j];
-          slope[i * e + j] += p_row[i] * vq[j] + p_row[j] * vq[i];
+          gradient[i * e + j] += p_row[i] * vq[j] + p_row[j] * vq[i];
         }
     }
   }
 
-  // `slope` holds S, the slope of the loss in the next Gram matrix plus its transpose
-  void reverse_layer(int l) {
+  // `gradient` holds S, the gradient of the loss in the next Gram matrix plus its transpose
+  void backward_layer(int l) {
     const Size e = size;
     const V *g = gram + l * square, *t = move + l * square, *r = row + l * e, *v = column + l * e;
-    V* t_slope = left;
-    product<T, Store::assign>(k, whole(slope), whole(t), e);
+    V* t_gradient = left;
+    product<T, Store::assign>(k, whole(gradient), whole(t), e);
     for (int i = 0; i < e; ++i)
-      for (int j = 0; j < e; ++j) t_slope[i * e + j] = r[i] * v[j];
-    product<T, Store::add>(t_slope, whole(k), whole(g), e);
-    if (l > 0) symmetric_product<T>(slope, whole(t).transposed(), whole(k), e);
+      for (int j = 0; j < e; ++j) t_gradient[i * e + j] = r[i] * v[j];
+    product<T, Store::add>(t_gradient, whole(k), whole(g), e);
+    if (l > 0) symmetric_product<T>(gradient, whole(t).transposed(), whole(k), e);
     for (int head = 0; head < heads; ++head) {
       const auto p_head = shared(p, l, head), q_head = shared(q, l, head);
-      product<T, Store::assign>(u, whole(t_slope), q_head.transposed(), e);
-      product<T, Store::add>(sum_of(p_slope, l, head), whole(u), whole(g), e);
+      product<T, Store::assign>(u, whole(t_gradient), q_head.transposed(), e);
+      product<T, Store::add>(sum_of(p_gradient, l, head), whole(u), whole(g), e);
       if (l > 0) {
         product<T, Store::assign>(k, p_head.transposed(), whole(u), e);
         for (int i = 0; i < e; ++i)
-          for (int j = 0; j < e; ++j) slope[i * e + j] += k[i * e + j] + k[j * e + i];
+          for (int j = 0; j < e; ++j) gradient[i * e + j] += k[i * e + j] + k[j * e + i];
       }
-      product<T, Store::assign>(u, p_head.transposed(), whole(t_slope), e);
-      product<T, Store::add>(sum_of(q_slope, l, head), whole(g), whole(u), e);
+      product<T, Store::assign>(u, p_head.transposed(), whole(t_gradient), e);
+      product<T, Store::add>(sum_of(q_gradient, l, head), whole(g), whole(u), e);
     }
   }
 };

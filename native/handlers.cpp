@@ -83,13 +83,13 @@ bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ff
          arguments.data("gram", gram, {sets, batch, size, size});
 }
 
-// Slopes in the parameters are summed over sequences for FULL, and one set a sequence for DIAG.
+// Gradients in the parameters are summed over sequences for FULL, and one set a sequence for DIAG.
 template <class T, Member<T> member, class Buffer>
-bool check_slope(Arguments& arguments, const Buffer& slope, const Sizes& s) {
+bool check_gradient(Arguments& arguments, const Buffer& gradient, const Sizes& s) {
   const std::int64_t layers = s.shape.layers, heads = s.shape.heads, size = s.shape.size;
   return member == &Kernel<T>::full
-             ? arguments.shape("parameters_slope", slope, {s.sets, 2, layers, heads, size, size})
-             : arguments.shape("parameters_slope", slope, {s.sets, s.batch, layers, 2, 2});
+             ? arguments.shape("parameters_gradient", gradient, {s.sets, 2, layers, heads, size, size})
+             : arguments.shape("parameters_gradient", gradient, {s.sets, s.batch, layers, 2, 2});
 }
 
 // One chunk of one set, and the places of its data
@@ -160,9 +160,10 @@ ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buf
   return ffi::Error::Success();
 }
 
-// Slopes in the parameters, from work(chunk, slopes): one set a sequence for DIAG, sums over all sequences for FULL.
+// Gradients in the parameters, from work(chunk, gradients): one set a sequence for DIAG, sums over
+// all sequences for FULL.
 template <class T, Member<T> member, class Result, class Work>
-void slopes(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work& work) {
+void gradients(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work& work) {
   if (member == &Kernel<T>::diagonal)
     return share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) { work(chunk, chunk.place(result, s.entries)); });
   std::vector<T> parts(s.sets * s.chunks * s.entries);
@@ -174,75 +175,77 @@ void slopes(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work& w
 }
 
 template <ffi::DataType D, class T, Member<T> member>
-ffi::Error reverse(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> weights_slope,
-                   ffi::ResultBuffer<D> parameters_slope) {
+ffi::Error vjp(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> weights_cotangent,
+                   ffi::ResultBuffer<D> parameters_gradient) {
   Arguments arguments;
   Sizes s;
   if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
-      !arguments.data("weights_slope", weights_slope, {s.sets, s.batch, s.shape.size - 1}) ||
-      !check_slope<T, member>(arguments, *parameters_slope, s))
+      !arguments.data("weights_cotangent", weights_cotangent, {s.sets, s.batch, s.shape.size - 1}) ||
+      !check_gradient<T, member>(arguments, *parameters_gradient, s))
     return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
-  slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
-    family.reverse(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
-                   chunk.data(weights_slope, size - 1), out, scratch_of(family, s.shape));
+  gradients<T, member>(pool, s, parameters_gradient, [&](const Chunk<T>& chunk, T* out) {
+    family.vjp(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+                   chunk.data(weights_cotangent, size - 1), out, scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
 template <ffi::DataType D, class T, Member<T> member>
-ffi::Error descent(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> target,
-                   ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> parameters_slope) {
+ffi::Error value_and_grad(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> target,
+                   ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> parameters_gradient) {
   Arguments arguments;
   Sizes s;
   if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
       !arguments.data("target", target, {s.sets, s.batch, s.shape.size - 1}) ||
       !arguments.shape("clip", clip, {s.sets}) || !arguments.shape("losses", *losses, {s.sets, s.batch}) ||
-      !check_slope<T, member>(arguments, *parameters_slope, s))
+      !check_gradient<T, member>(arguments, *parameters_gradient, s))
     return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
-  slopes<T, member>(pool, s, parameters_slope, [&](const Chunk<T>& chunk, T* out) {
-    family.descent(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+  gradients<T, member>(pool, s, parameters_gradient, [&](const Chunk<T>& chunk, T* out) {
+    family.value_and_grad(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
                    chunk.data(target, size - 1), clip.typed_data()[chunk.set], chunk.place(losses, 1), out,
                    scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
-// Rates are (sets, layers, 2); eigenvalues and masses (sets or 1, count), noise_var (sets).
+// Rates are (sets, layers, 2); eigenvalues and node_weights (sets or 1, count), noise_var (sets).
 template <ffi::DataType D, class T>
-ffi::Error polynomial_descent(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::Buffer<D> eigenvalues,
-                              ffi::Buffer<D> masses, ffi::Buffer<D> noise_var, ffi::ResultBuffer<D> loss,
-                              ffi::ResultBuffer<D> slope) {
+ffi::Error polynomial_value_and_grad(ffi::ThreadPool pool, ffi::Buffer<D> rates, ffi::Buffer<D> eigenvalues,
+                              ffi::Buffer<D> node_weights, ffi::Buffer<D> noise_var, ffi::ResultBuffer<D> loss,
+                              ffi::ResultBuffer<D> gradient) {
   Arguments arguments;
   if (!arguments.rank("rates", rates, 3) || !arguments.rank("eigenvalues", eigenvalues, 2)) return arguments.error();
   const std::int64_t sets = rates.dimensions()[0], count = eigenvalues.dimensions()[1], all = rates.dimensions()[1];
   if (!arguments.sizes(all, 1, 2) || !arguments.shape("rates", rates, {sets, all, 2}) ||
-      !arguments.data("eigenvalues", eigenvalues, {sets, count}) || !arguments.data("masses", masses, {sets, count}) ||
+      !arguments.data("eigenvalues", eigenvalues, {sets, count}) ||
+      !arguments.data("node_weights", node_weights, {sets, count}) ||
       !arguments.shape("noise_var", noise_var, {sets}) || !arguments.shape("loss", *loss, {sets}) ||
-      !arguments.shape("slope", *slope, {sets, all, 2}))
+      !arguments.shape("gradient", *gradient, {sets, all, 2}))
     return arguments.error();
   const int layers = (int)all, entries = 2 * layers;
   const std::int64_t chunks = (count + kEigenvalues - 1) / kEigenvalues;
-  std::vector<T> parts(sets * chunks * (1 + entries));  // loss and slope of every chunk
+  std::vector<T> parts(sets * chunks * (1 + entries));  // loss and gradient of every chunk
   share(pool, sets * chunks, [&](std::int64_t index) {
     const std::int64_t set = index / chunks, first = index % chunks * kEigenvalues;
     const auto data = [&](const ffi::Buffer<D>& all) {
       return all.typed_data() + (all.dimensions()[0] == 1 ? 0 : set * count) + first;
     };
     T* part = parts.data() + index * (1 + entries);
-    kernel<T>().polynomial_descent(layers, std::min(kEigenvalues, count - first), rates.typed_data() + set * entries,
-                                   data(eigenvalues), data(masses), noise_var.typed_data()[set], part, part + 1,
-                                   scratch(sizeof(T) * kernel<T>().polynomial_scratch(layers)));
+    kernel<T>().polynomial_value_and_grad(layers, std::min(kEigenvalues, count - first),
+                                          rates.typed_data() + set * entries, data(eigenvalues), data(node_weights),
+                                          noise_var.typed_data()[set], part, part + 1,
+                                          scratch(sizeof(T) * kernel<T>().polynomial_scratch(layers)));
   });
   std::fill_n(loss->typed_data(), sets, T(0));
-  std::fill_n(slope->typed_data(), sets * entries, T(0));
+  std::fill_n(gradient->typed_data(), sets * entries, T(0));
   for (std::int64_t index = 0; index < sets * chunks; ++index) {
     const T* part = parts.data() + index * (1 + entries);
     loss->typed_data()[index / chunks] += part[0];
-    for (int i = 0; i < entries; ++i) slope->typed_data()[index / chunks * entries + i] += part[1 + i];
+    for (int i = 0; i < entries; ++i) gradient->typed_data()[index / chunks * entries + i] += part[1 + i];
   }
   return ffi::Error::Success();
 }
@@ -285,15 +288,15 @@ extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count;
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_##name##_##bits, Guarded<handler>::call, BIND binding);
 #define FAMILY_DOORS(family, D, T, bits)                                                                \
   DOOR(family##_forward, bits, (forward<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) RET(D))          \
-  DOOR(family##_reverse, bits, (reverse<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \
-  DOOR(family##_descent, bits, (descent<ffi::D, T, &Kernel<T>::family>),                                \
+  DOOR(family##_vjp, bits, (vjp<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \
+  DOOR(family##_value_and_grad, bits, (value_and_grad<ffi::D, T, &Kernel<T>::family>),                                \
        ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 #define DOORS(D, T, bits)                                                                               \
   FAMILY_DOORS(full, D, T, bits)                                                                        \
   FAMILY_DOORS(diagonal, D, T, bits)                                                                    \
   DOOR(full_states, bits, (full_states<ffi::D, T>), ARG(D) ARG(D) RET(D))                               \
   DOOR(gram, bits, (gram<ffi::D, T>), ARG(D) ARG(D) RET(D))                                             \
-  DOOR(polynomial_descent, bits, (polynomial_descent<ffi::D, T>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
+  DOOR(polynomial_value_and_grad, bits, (polynomial_value_and_grad<ffi::D, T>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 
 DOORS(F32, float, f32)
 DOORS(F64, double, f64)

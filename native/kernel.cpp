@@ -47,17 +47,17 @@ void to_weights(Vec<T>* result, int dim) {
   for (int i = 0; i < dim; ++i) result[i] = -result[i];
 }
 
-// The slope in the last row of C, from the slope in the weights
+// The gradient in the last row of C, from the gradient in the weights
 template <class T>
-void slope_given(Vec<T>* column, const T* weights_slope, int dim, int filled) {
-  load_lanes<T>(column, weights_slope, dim, filled);
+void cotangent_given(Vec<T>* column, const T* weights_cotangent, int dim, int filled) {
+  load_lanes<T>(column, weights_cotangent, dim, filled);
   to_weights<T>(column, dim);
   column[dim] = Vec<T>{};
 }
 
 // The same for the loss |w - target|^2 / 2, which is given back
 template <class T>
-void slope_of_distance(Vec<T>* column, Vec<T>* weights, const T* target, T clip, T* losses, int dim, int filled) {
+void gradient_of_loss(Vec<T>* column, Vec<T>* weights, const T* target, T clip, T* losses, int dim, int filled) {
   using V = Vec<T>;
   load_lanes<T>(column, target, dim, filled);
   V square = {};
@@ -78,9 +78,9 @@ void slope_of_distance(Vec<T>* column, Vec<T>* weights, const T* target, T clip,
 template <template <class, class> class Model, class T>
 struct Steps {
   // Calls work(model, first sequence, how many) for every group, with its Gram matrices loaded, and returns the model's
-  // slopes in the parameters where there is a place for them
+  // gradients in the parameters where there is a place for them
   template <class Work>
-  static void each_group(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* parameters_slope,
+  static void each_group(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* parameters_gradient,
                          void* scratch, Work work) {
     constexpr int fewer = Model<T, Dynamic>::fewer;
     with_size<11 - fewer>(shape.size - fewer, [&](auto size) {
@@ -88,9 +88,9 @@ struct Steps {
       for_groups<T>(count, [&](std::int64_t first, int filled) {
         model.load(gram + first * shape.size * shape.size, filled);
         work(model, first, filled);
-        if (parameters_slope) model.store_group(parameters_slope, first, filled);
+        if (parameters_gradient) model.store_group(parameters_gradient, first, filled);
       });
-      if (parameters_slope) model.store_sums(parameters_slope);
+      if (parameters_gradient) model.store_sums(parameters_gradient);
     });
   }
 
@@ -105,31 +105,31 @@ struct Steps {
     });
   }
 
-  static void reverse(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_slope,
-                      T* parameters_slope, void* scratch) {
+  static void vjp(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_cotangent,
+                      T* parameters_gradient, void* scratch) {
     const int dim = shape.size - 1;
-    each_group(shape, count, parameters, gram, parameters_slope, scratch,
+    each_group(shape, count, parameters, gram, parameters_gradient, scratch,
                [&](auto& model, std::int64_t first, int filled) {
                  model.forward();
-                 slope_given<T>(model.column, weights_slope + first * dim, dim, filled);
-                 model.reverse();
+                 cotangent_given<T>(model.column, weights_cotangent + first * dim, dim, filled);
+                 model.backward();
                });
   }
 
-  static void descent(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target, T clip,
-                      T* losses, T* parameters_slope, void* scratch) {
+  static void value_and_grad(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target,
+                             T clip, T* losses, T* parameters_gradient, void* scratch) {
     const int dim = shape.size - 1;
-    each_group(shape, count, parameters, gram, parameters_slope, scratch,
+    each_group(shape, count, parameters, gram, parameters_gradient, scratch,
                [&](auto& model, std::int64_t first, int filled) {
                  model.forward();
                  to_weights<T>(model.result, dim);
-                 slope_of_distance<T>(model.column, model.result, target + first * dim, clip, losses + first, dim,
+                 gradient_of_loss<T>(model.column, model.result, target + first * dim, clip, losses + first, dim,
                                       filled);
-                 model.reverse();
+                 model.backward();
                });
   }
 
-  static constexpr Family<T> family = {scratch, forward, reverse, descent};
+  static constexpr Family<T> family = {scratch, forward, vjp, value_and_grad};
 };
 
 template <class T>
@@ -158,20 +158,20 @@ std::size_t polynomial_scratch(int layers) {
 }
 
 template <class T>
-void polynomial_descent(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
-                        T noise_var, T* loss, T* slope, void* scratch) {
+void polynomial_value_and_grad(int layers, std::int64_t count, const T* rates, const T* eigenvalues,
+                               const T* node_weights, T noise_var, T* loss, T* gradient, void* scratch) {
   constexpr int width = Polynomial<T>::width;
   Polynomial<T> polynomial(layers, rates, noise_var, aligned<T>(scratch));
   std::int64_t first = 0;
-  for (; first + width <= count; first += width) polynomial.descend(eigenvalues + first, masses + first);
-  if (first < count) {  // lanes beyond the end have no mass
-    T last[width] = {}, last_masses[width] = {};
+  for (; first + width <= count; first += width) polynomial.descend(eigenvalues + first, node_weights + first);
+  if (first < count) {  // lanes beyond the end have no node_weight
+    T last[width] = {}, last_weights[width] = {};
     std::memcpy(last, eigenvalues + first, sizeof(T) * (count - first));
-    std::memcpy(last_masses, masses + first, sizeof(T) * (count - first));
-    polynomial.descend(last, last_masses);
+    std::memcpy(last_weights, node_weights + first, sizeof(T) * (count - first));
+    polynomial.descend(last, last_weights);
   }
   *loss = add_lanes<T>(polynomial.loss);
-  for (int i = 0; i < 2 * layers; ++i) slope[i] = add_lanes<T>(polynomial.slope[i]);
+  for (int i = 0; i < 2 * layers; ++i) gradient[i] = add_lanes<T>(polynomial.gradient[i]);
 }
 
 template <class T>
@@ -197,7 +197,7 @@ void gram(int size, std::int64_t examples, std::int64_t count, const T* x, const
 
 template <class T>
 constexpr Kernel<T> kernel = {Steps<Full, T>::family,  Steps<Diagonal, T>::family, full_states<T>,
-                              polynomial_scratch<T>, polynomial_descent<T>,      gram_scratch<T>, gram<T>};
+                              polynomial_scratch<T>, polynomial_value_and_grad<T>,      gram_scratch<T>, gram<T>};
 
 }  // namespace LINTRA_ISA
 

@@ -14,20 +14,20 @@ struct Shape {
 };
 
 // What FULL and DIAG have in common. Parameters are for FULL P and then Q, each layers x heads x size x size, and
-// for DIAG four numbers a layer. Slopes in them are for FULL summed over the chunk, for DIAG one set a sequence.
+// for DIAG four numbers a layer. Gradients in them are for FULL summed over the chunk, for DIAG one set a sequence.
 template <class T>
 struct Family {
   // numbers of type T that one call needs as scratch
   std::size_t (*scratch)(Shape shape);
   // minus the first d entries of the last row of C: the implicit weights
   void (*forward)(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* weights, void* scratch);
-  // slopes in the parameters
-  void (*reverse)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_slope,
-                  T* parameters_slope, void* scratch);
-  // losses |w - target|^2 / 2 and their slopes in one pass; where `clip` is positive, the slope of a loss in w is
+  // gradients in the parameters
+  void (*vjp)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_cotangent,
+                  T* parameters_gradient, void* scratch);
+  // losses |w - target|^2 / 2 and their gradients in one pass; where `clip` is positive, the gradient of a loss in w is
   // shortened to at most that length
-  void (*descent)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target, T clip,
-                  T* losses, T* parameters_slope, void* scratch);
+  void (*value_and_grad)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target,
+                         T clip, T* losses, T* parameters_gradient, void* scratch);
 };
 
 template <class T>
@@ -35,10 +35,10 @@ struct Kernel {
   Family<T> full, diagonal;
   // C after every layer
   void (*full_states)(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* states, void* scratch);
-  // GD++ in the eigenbasis: the loss, and its slopes in the two rates of every layer, summed over eigenvalues
+  // GD++ in the eigenbasis: the loss, and its gradients in the two rates of every layer, summed over eigenvalues
   std::size_t (*polynomial_scratch)(int layers);
-  void (*polynomial_descent)(int layers, std::int64_t count, const T* rates, const T* eigenvalues, const T* masses,
-                             T noise_var, T* loss, T* slope, void* scratch);
+  void (*polynomial_value_and_grad)(int layers, std::int64_t count, const T* rates, const T* eigenvalues,
+                                    const T* node_weights, T noise_var, T* loss, T* gradient, void* scratch);
   // Gram matrices of contexts: x is count x examples x (size - 1), y is count x examples
   std::size_t (*gram_scratch)(int size);
   void (*gram)(int size, std::int64_t examples, std::int64_t count, const T* x, const T* y, T* gram, void* scratch);

@@ -1,10 +1,16 @@
+import os
+
+# Tests compile thousands of small programs and run each a few times, so most optimisations of XLA cost more than
+# they gain. Processes that tests start inherit this. It must be set before JAX is imported.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0".strip()
+
 import jax
 import pytest
 from hypothesis import settings
 
-import lintra  # noqa: F401  (turns on 64 bits before any array is made)
 from lintra.cli import main
 
+jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 settings.register_profile("lintra", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("lintra")

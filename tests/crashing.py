@@ -5,23 +5,24 @@ import signal
 from dataclasses import dataclass
 
 from lintra.training import Fast
+from lintra.training.warm_starts import NO_WARM_STARTS
 
 
 @dataclass(frozen=True)
-class Crashing(Fast):
+class Raises(Fast):
     """Raises at DIAG with two layers."""
 
-    def stages(self, task, key, known=()):
-        if (task.variant, task.layers) == ("diag", 2):
-            raise RuntimeError("no such luck")
-        return super().stages(task, key, known)
+    def stages(self, spec, key, warm_starts=NO_WARM_STARTS):
+        if (spec.family, spec.num_layers) == ("diag", 2):
+            raise RuntimeError("this cell fails")
+        return super().stages(spec, key, warm_starts)
 
 
 @dataclass(frozen=True)
-class Deadly(Fast):
+class KillsItsProcess(Fast):
     """Kills its process at DIAG with one layer."""
 
-    def stages(self, task, key, known=()):
-        if task.variant == "diag":
+    def stages(self, spec, key, warm_starts=NO_WARM_STARTS):
+        if spec.family == "diag":
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().stages(task, key, known)
+        return super().stages(spec, key, warm_starts)

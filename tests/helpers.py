@@ -12,7 +12,7 @@ KEY = jax.random.key(17)
 
 
 def _model(family, num_layers, num_heads):
-    return family.random(num_layers, dim=DIM, context=CONTEXT, num_heads=num_heads, scale=0.3, key=KEY)
+    return family.random(num_layers, dim=DIM, num_examples=CONTEXT, num_heads=num_heads, scale=0.3, key=KEY)
 
 
 MODELS = {

@@ -24,11 +24,11 @@ EXPLAINED = (
     "full-3-choice(1,3)",
     *("random", "descent", "one-layer"),
 )
-TINY = ("--dim", 3, "--context", 8, "--noise", "choice(1,3)", "--sequences", 2000)
+TINY = ("--dim", 3, "--context", 16, "--noise", "choice(1,3)", "--sequences", 2000)
 TRAINED = {
-    "diag": ("--variant", "diag", "--layers", 1),
+    "diag": ("--variant", "diag", "--layers", 2),
     "gd++": ("--variant", "gd++", "--layers", 2),
-    "full": ("--variant", "full", "--layers", 2, "--steps", 200, "--seeds", 2),
+    "full": ("--variant", "full", "--layers", 2, "--steps", 300, "--seeds", 2),
     "paper": ("--variant", "full", "--layers", 2, "--recipe", "paper", "--steps", 20, "--seed", 1),
 }
 
@@ -67,7 +67,7 @@ def train() -> Any:
     for name, options in TRAINED.items():
         rows = run_json("train", *options, *TINY, "--out", name)
         metrics = [json.loads(line) for line in Path(name, "metrics.jsonl").read_text().splitlines()]
-        read = {file: json.loads(Path(name, file).read_text()) for file in ("settings.json", "outcome.json")}
+        read = {file: json.loads(Path(name, file).read_text()) for file in ("settings.json", "result.json")}
         found[name] = {"rows": rows, "metrics": metrics, **read, **model_file(Path(name, "model.safetensors"))}
     return found
 
@@ -197,8 +197,8 @@ def library() -> Any:
     from lintra.regression.regressor import LinearTransformerRegressor
 
     keys = jax.random.split(jax.random.key(0), 3)
-    problem = lintra.NoisyRegression(dim=4, context=9, noise="choice(1,3)")
-    stats, _ = lintra.sample_statistics(problem, keys[0], (3,))
+    problem = lintra.NoisyRegression(dim=4, num_examples=9, noise="choice(1,3)")
+    stats, _ = lintra.sample_statistics(problem, (3,), key=keys[0])
     predictors = {name: lintra.baseline(name, problem, key=keys[1]) for name in lintra.BASELINES}
     levels = lintra.profile(predictors, problem, [0.5, 3.0], num_sequences=256, key=keys[2])
     rng = np.random.default_rng(1)

@@ -14,16 +14,16 @@ from typer.testing import CliRunner
 import lintra
 from lintra import NoisyRegression, sample_data, sample_statistics, zoo
 from lintra.anatomy import (
-    account,
-    balanced,
+    ablate,
     behaviour,
-    beliefs,
-    believed_noise,
+    canonical_form,
     compare,
+    explain,
+    implied_noise,
+    implied_noise_std,
+    matrix_structures,
     omegas,
-    shapes,
-    transformed,
-    without,
+    rotate_inputs,
 )
 from lintra.anatomy.program import FORMATS, export
 from lintra.cli import app
@@ -34,11 +34,11 @@ KEY = jax.random.key(0)
 
 
 def small(family, heads=1, layers=3, scale=0.3):
-    return FAMILIES[family].random(layers, dim=4, context=8, num_heads=heads, scale=scale, key=KEY)
+    return FAMILIES[family].random(layers, dim=4, num_examples=8, num_heads=heads, scale=scale, key=KEY)
 
 
-def contexts(count=50, dim=4, context=8, noise="uniform(0,2)"):
-    return sample_statistics(NoisyRegression(dim, context, noise), KEY, (count,))[0]
+def contexts(count=50, dim=4, num_examples=8, noise="uniform(0,2)"):
+    return sample_statistics(NoisyRegression(dim, num_examples, noise), (count,), key=KEY)[0]
 
 
 def rotation(dim=4, seed=1):
@@ -49,8 +49,8 @@ def rotation(dim=4, seed=1):
 @pytest.mark.parametrize("heads", [1, 2, 3])
 def test_the_balanced_form_is_the_same_function(family, heads):
     model = small(family, heads)
-    P, Q = balanced(model)
-    again = Full.from_matrices(P, Q, model.context)
+    P, Q = canonical_form(model)
+    again = Full.from_matrices(P, Q, model.num_examples)
     stats = contexts()
     np.testing.assert_allclose(again.weights(stats), model.weights(stats), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(np.linalg.norm(P, axis=(2, 3)), np.linalg.norm(Q, axis=(2, 3)), atol=1e-12)
@@ -64,16 +64,18 @@ def test_scaling_and_mixing_of_heads_and_unread_rows_are_nothing():
     mix = np.asarray([[1.0, 2.0], [-0.5, 3.0]])
     mixed = np.einsum("hk,lkab->lhab", mix, P), np.einsum("kh,lkab->lhab", np.linalg.inv(mix), Q)
     mixed[0][-1, :, :-1] += 7.0
-    same = compare(model, Full.from_matrices(*mixed, model.context))
-    assert (same.kind, same.apart < 1e-12) == ("same function", True)
-    for one, other in zip(balanced(model), balanced(Full.from_matrices(*mixed, model.context)), strict=True):
+    same = compare(model, Full.from_matrices(*mixed, model.num_examples))
+    assert (same.kind, same.difference < 1e-12) == ("same function", True)
+    for one, other in zip(
+        canonical_form(model), canonical_form(Full.from_matrices(*mixed, model.num_examples)), strict=True
+    ):
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
 @pytest.mark.parametrize("heads", [1, 2])
 def test_a_change_of_basis_is_found_and_leaves_the_loss(heads):
     model, turn = small("full", heads), rotation()
-    turned = transformed(model, turn)
+    turned = rotate_inputs(model, turn)
     found = compare(model, turned)
     assert found.kind == "same up to a symmetry of the problem"
     np.testing.assert_allclose(found.rotation, turn, atol=1e-9)
@@ -95,7 +97,7 @@ def test_a_flip_of_the_labels_sign_is_turning_all_inputs_round():
 
 
 def test_models_that_differ_are_called_different():
-    other = FAMILIES["full"].random(3, dim=4, context=8, scale=0.3, key=jax.random.key(9))
+    other = FAMILIES["full"].random(3, dim=4, num_examples=8, scale=0.3, key=jax.random.key(9))
     assert compare(small("full"), other).kind == "different"
     model = small("diag")
     nudged = Diagonal(model.p.at[0, 0, 0].add(1e-3), model.q, 8, 4)
@@ -129,32 +131,32 @@ def test_omegas_of_full_are_the_average_over_all_bases():
 
 def test_shapes_tell_a_diagonal_matrix_from_one_with_a_low_rank_part():
     model = small("diag").to_full()
-    assert all(shape.diagonal_share > 1 - 1e-12 for shape in shapes(model))
+    assert all(one.diagonal_share > 1 - 1e-12 for one in matrix_structures(model))
     u, v = np.asarray([1.0, -1.0, 1.0, -1.0, 0.0]), np.asarray([1.0, 1.0, -1.0, -1.0, 0.0])
-    bent = Full(model.p + 0.1 * np.outer(u, v), model.q, model.context)
-    first = next(shape for shape in shapes(bent) if (shape.layer, shape.matrix) == (1, "P"))
+    bent = Full(model.p + 0.1 * np.outer(u, v), model.q, model.num_examples)
+    first = next(one for one in matrix_structures(bent) if (one.layer, one.matrix) == (1, "P"))
     assert first.diagonal_share < 1
     assert first.rest_rank == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("flow", ["xx", "xy", "yx", "yy"])
-def test_without_a_flow_is_the_model_with_that_omega_zero(flow):
+@pytest.mark.parametrize("name", ["xx", "xy", "yx", "yy"])
+def test_an_ablated_model_is_the_model_with_that_omega_zero(name):
     model, stats = small("diag", heads=2), contexts()
-    row, column = ("xy".index(letter) for letter in flow)
+    row, column = ("xy".index(letter) for letter in name)
     omega = model.omega.at[1, row, column].set(0.0)
     p = jnp.stack([omega[:, :, 0], omega[:, :, 1]], axis=1)
     q = jnp.broadcast_to(jnp.eye(2), (3, 2, 2))
     expected = Diagonal(p, q, 8, 4).weights(stats)
-    np.testing.assert_allclose(without(model, 2, flow).weights(stats), expected, rtol=1e-9, atol=1e-13)
-    with pytest.raises(ValueError, match="`layer` and `flow` must be"):
-        without(model, 4, flow)
+    np.testing.assert_allclose(ablate(model, 2, name).weights(stats), expected, rtol=1e-9, atol=1e-13)
+    with pytest.raises(ValueError, match="`layer` and `omega` must be"):
+        ablate(model, 4, name)
 
 
 def test_behaviour_is_that_of_lemma_4_4():
-    model = Diagonal.random(3, dim=4, context=8, scale=0.3, key=KEY)
+    model = Diagonal.random(3, dim=4, num_examples=8, scale=0.3, key=KEY)
     problem = NoisyRegression(4, 8, "fixed(1)")
     rows = behaviour(model, (1.0,), num_sequences=64, key=KEY)
-    stats, _ = sample_statistics(problem, KEY, (64,))
+    stats, _ = sample_statistics(problem, (64,), key=KEY)
     omega = np.asarray(model.omega) / 8
     moved = jax.tree.map(np.asarray, model.implicit(stats))
     square = np.asarray(stats.yy)
@@ -162,7 +164,7 @@ def test_behaviour_is_that_of_lemma_4_4():
     assert rows[0]["step"] == pytest.approx(-omega[0, 1, 0], rel=1e-12)
     assert rows[0]["momentum"] is None
     assert rows[2]["label"] == pytest.approx(moved.a[:, 1].mean(), rel=1e-9)
-    x, y, _ = sample_data(problem, KEY)
+    x, y, _ = sample_data(problem, key=KEY)
     data = lintra.GramStatistics.from_data(x, y)
     one = jax.tree.map(np.asarray, model.implicit(data))
     before = one.M[0], one.u[0], one.w[0], one.a[0]
@@ -172,23 +174,23 @@ def test_behaviour_is_that_of_lemma_4_4():
 
 
 @pytest.mark.parametrize("std", [0.1, 1.0, 4.0])
-def test_ridge_with_sigma_believes_in_sigma(std):
-    stats = contexts(dim=10, context=20, noise="fixed(2)")
+def test_the_implied_noise_of_ridge_with_sigma_is_sigma(std):
+    stats = contexts(dim=10, num_examples=20, noise="fixed(2)")
     weights = lintra.oracle_weights(stats, jnp.full(50, std))
-    np.testing.assert_allclose(believed_noise(weights, stats), std, rtol=0.01)
+    np.testing.assert_allclose(implied_noise_std(weights, stats), std, rtol=0.01)
 
 
-def test_beliefs_of_the_bayes_predictor_follow_its_posterior():
+def test_the_implied_noise_of_the_bayes_predictor_follows_its_posterior():
     model = GDPlusPlus.random(2, scale=0.05, key=KEY)
-    rows = beliefs(model, "uniform(0,5)", (2.0,), num_sequences=512, key=KEY)
-    assert rows[0]["bayes_believed"] == pytest.approx(rows[0]["bayes_mean_std"], rel=0.05)
+    rows = implied_noise(model, "uniform(0,5)", (2.0,), num_sequences=512, key=KEY)
+    assert rows[0]["bayes_implied_noise"] == pytest.approx(rows[0]["bayes_posterior_mean"], rel=0.05)
 
 
 @pytest.mark.parametrize("family", ["full", "diag", "gd++"])
 @pytest.mark.parametrize("heads", [1, 2])
 def test_an_exported_program_needs_numpy_alone_and_does_the_same(family, heads, tmp_path):
     model = small(family, heads, scale=0.15)
-    x, y, _ = sample_data(NoisyRegression(4, 8, "uniform(0,2)"), KEY, (200,))
+    x, y, _ = sample_data(NoisyRegression(4, 8, "uniform(0,2)"), (200,), key=KEY)
     np.savez(tmp_path / "data.npz", x=x, y=y)
     program = tmp_path / "algorithm.py"
     program.write_text(export(model, title="mine", noise="uniform(0,2)"))
@@ -209,16 +211,18 @@ def test_an_exported_program_needs_numpy_alone_and_does_the_same(family, heads, 
 def test_published_algorithms_exported_do_the_same_on_ten_thousand_sequences(name):
     model, space = zoo.load(name), {}
     exec(export(model, title=name), space)
-    x, y, _ = sample_data(NoisyRegression(), KEY, (10_000,))
+    x, y, _ = sample_data(NoisyRegression(), (10_000,), key=KEY)
     expected = np.asarray(model.weights(lintra.GramStatistics.from_data(x, y)))
     found = np.stack([space["fit"](*one) for one in zip(np.asarray(x), np.asarray(y), strict=True)])
     assert np.abs(found - expected).max() < 1e-10
 
 
 def test_full_with_seven_layers_acts_on_the_noise_level_that_bayes_acts_on():
-    rows = beliefs(zoo.load("full-7-uniform(0,5)"), "uniform(0,5)", (1.0, 3.0, 5.0), num_sequences=2048, key=KEY)
+    rows = implied_noise(
+        zoo.load("full-7-uniform(0,5)"), "uniform(0,5)", (1.0, 3.0, 5.0), num_sequences=2048, key=KEY
+    )
     for row in rows:
-        assert row["believed"] == pytest.approx(row["bayes_believed"], rel=0.02)
+        assert row["implied_noise"] == pytest.approx(row["bayes_implied_noise"], rel=0.02)
         assert row["correlation"] > 0.9
 
 
@@ -233,16 +237,16 @@ def test_other_forms_have_the_numbers(family):
     assert len(FORMATS) == 3
 
 
-def test_an_account_says_what_the_numbers_say():
+def test_an_explanation_says_what_the_numbers_say():
     p = np.asarray([[[-1.0, -1.0]], [[0.0, -1.0]]])
     q = np.asarray([[[0.5, 0.004]], [[0.5, -0.002]]])
-    told = account(Diagonal(p, q, 20, 10), "uniform(0,5)", num_sequences=8192, key=KEY)
-    words = "\n".join(told.sentences)
+    explanation = explain(Diagonal(p, q, 20, 10), "uniform(0,5)", num_sequences=8192, key=KEY)
+    words = "\n".join(explanation.sentences)
     assert "Layer 1: labels and the prediction so far shrink (ω_yy < 0)" in words
     assert "Layer 2: labels and the prediction so far stretch (ω_yy > 0)" in words
     assert "as §5.2 says" in words
     assert "both negative in layer 1:" in words
-    assert len(told.ablation) == 6
+    assert len(explanation.ablation) == 6
 
 
 def test_the_command_line_explains_and_exports_files(tmp_path):
@@ -252,8 +256,9 @@ def test_the_command_line_explains_and_exports_files(tmp_path):
         app, ["explain", str(path), "--sequences", "8192", "--json", "--out", str(tmp_path)]
     )
     assert shown.exit_code == 0, shown.output
-    told = json.loads(shown.stdout)
-    assert len(told["omegas"]) == 3
+    explanation = json.loads(shown.stdout)
+    assert len(explanation["omegas"]) == 3
+    assert explanation.keys() == {"sentences", "omegas", "structures", "behaviour", "implied_noise", "ablation"}
     assert (tmp_path / "explain-model.png").exists()
     shown = CliRunner().invoke(app, ["export", str(path), "--format", "pseudo-code"])
     assert "(momentum)" in shown.stdout

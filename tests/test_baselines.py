@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,13 +18,13 @@ from lintra.baselines import (
     baseline,
     oracle_weights,
 )
-from lintra.evaluation.adjusted_loss import evaluate, evaluate_layers
-from lintra.problem.noise import AbstractNoise, Uniform
+from lintra.evaluation.adjusted_loss import evaluate
+from lintra.problem.noise import AbstractNoisePrior, Uniform
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data, sample_statistics
 
-PROBLEM = NoisyRegression(dim=4, context=9, noise="uniform(0,3)")
+PROBLEM = NoisyRegression(dim=4, num_examples=9, noise="uniform(0,3)")
 
 
 def _ridge(x, y, penalty):
@@ -30,7 +32,7 @@ def _ridge(x, y, penalty):
 
 
 def test_closed_forms_against_numpy(getkey):
-    x, y, truth = map_to_numpy(sample_data(PROBLEM, getkey()))
+    x, y, truth = map_to_numpy(sample_data(PROBLEM, key=getkey()))
     stats = GramStatistics.from_data(x, y)
     ols = np.linalg.lstsq(x, y)[0]
     estimate = np.sum((y - x @ ols) ** 2) / (9 - 4)
@@ -48,7 +50,7 @@ def map_to_numpy(tree):
 
 
 def test_fewer_examples_than_inputs_give_the_solution_of_least_norm(getkey):
-    x, y, _ = map_to_numpy(sample_data(NoisyRegression(dim=6, context=3), getkey()))
+    x, y, _ = map_to_numpy(sample_data(NoisyRegression(dim=6, num_examples=3), key=getkey()))
     stats = GramStatistics.from_data(x, y)
     expected = np.linalg.pinv(x) @ y
     assert np.allclose(LeastSquares().weights(stats), expected, rtol=1e-10)
@@ -57,20 +59,20 @@ def test_fewer_examples_than_inputs_give_the_solution_of_least_norm(getkey):
 
 
 def test_collinear_inputs_give_the_solution_of_least_norm(getkey):
-    x, y, _ = map_to_numpy(sample_data(PROBLEM, getkey()))
+    x, y, _ = map_to_numpy(sample_data(PROBLEM, key=getkey()))
     x[:, 3] = x[:, 0] - 2 * x[:, 1]
     assert np.allclose(LeastSquares().weights(GramStatistics.from_data(x, y)), np.linalg.pinv(x) @ y, rtol=1e-8)
 
 
 @pytest.mark.parametrize("context", [3, 4])
 def test_adaptive_methods_without_degrees_of_freedom_are_nan_and_refused_by_name(context, getkey):
-    problem = NoisyRegression(dim=4, context=context)
-    stats, _ = sample_statistics(problem, getkey())
+    problem = NoisyRegression(dim=4, num_examples=context)
+    stats, _ = sample_statistics(problem, key=getkey())
     tuned = TunedRidge(jnp.asarray(1.0), jnp.asarray(1.0))
     for predictor in (AdaptiveRidge(), tuned, IterativeRidge(5)):
         assert jnp.isnan(predictor.weights(stats)).all()
     for name in ("ada-ridge", "tuned-ridge", "iterative-ridge"):
-        with pytest.raises(ValueError, match=f"`{name}`.*context > dim, got context={context} and dim=4"):
+        with pytest.raises(ValueError, match=f"`{name}`.*> dim, got num_examples={context} and dim=4"):
             baseline(name, problem, key=getkey())
     for name in ("ols", "const-ridge", "bayes"):
         assert jnp.isfinite(baseline(name, problem, key=getkey()).weights(stats)).all()
@@ -85,7 +87,7 @@ def test_an_unknown_baseline_is_refused(getkey):
 @pytest.mark.parametrize("covariance", [None, (0.1, 1.0, 3.0, 5.0)])
 def test_the_best_constant_is_the_second_moment_of_the_noise(noise, covariance, getkey):
     """The minimum over constants on 100,000 sequences is at E[σ²], within what the sample can tell."""
-    problem = NoisyRegression(dim=4, context=9, noise=noise, covariance=covariance)
+    problem = NoisyRegression(dim=4, num_examples=9, noise=noise, covariance=covariance)
     best = float(ConstantRidge.tuned(problem).constant)
     assert best == pytest.approx(problem.noise.second_moment)
     key = getkey()
@@ -119,9 +121,9 @@ def test_tuning_finds_the_minimum_and_is_judged_on_other_sequences(getkey):
 
 
 def test_tuning_respects_the_covariance(getkey):
-    problem = NoisyRegression(dim=4, context=9, noise="uniform(0,5)", covariance=(0.01, 0.01, 1.0, 9.0))
+    problem = NoisyRegression(dim=4, num_examples=9, noise="uniform(0,5)", covariance=(0.01, 0.01, 1.0, 9.0))
     tuned = TunedRidge.tuned(problem, key=getkey())
-    isotropic = TunedRidge.tuned(NoisyRegression(dim=4, context=9, noise="uniform(0,5)"), key=getkey())
+    isotropic = TunedRidge.tuned(NoisyRegression(dim=4, num_examples=9, noise="uniform(0,5)"), key=getkey())
     comparison = evaluate({"own": tuned, "other": isotropic}, problem, key=getkey())
     gain = comparison.difference("own", "other")
     assert gain.mean < -3 * gain.standard_error
@@ -131,12 +133,12 @@ def test_without_noise_every_method_but_the_iterative_one_is_the_oracle(getkey):
     problem = NoisyRegression(noise="uniform(0,0)")
     predictors = {name: baseline(name, problem, key=getkey()) for name in BASELINES if name != "iterative-ridge"}
     comparison = evaluate(predictors, problem, num_sequences=10_000, key=getkey())
-    assert all(comparison.losses[name].max() < 1e-20 for name in predictors)
+    assert all(comparison.losses(name).max() < 1e-20 for name in predictors)
 
 
 @pytest.mark.parametrize("num_squarings", [0, 3])
 def test_the_iterative_method_converges_to_adarr(num_squarings, getkey):
-    stats, _ = sample_statistics(NoisyRegression(), getkey(), (50,))
+    stats, _ = sample_statistics(NoisyRegression(), (50,), key=getkey())
     far = IterativeRidge(20_000, num_squarings).weights(stats)
     assert np.allclose(far, AdaptiveRidge().weights(stats), atol=1e-8)
 
@@ -145,8 +147,8 @@ def test_the_iterative_method_takes_tens_of_steps(getkey):
     """Steps until the adjusted loss stays within 5 % of AdaRR's, at uniform(0,5)."""
     problem, key = NoisyRegression(), getkey()
     target = evaluate({"ada": AdaptiveRidge()}, problem, num_sequences=20_000, key=key).adjusted("ada").mean
-    path = evaluate_layers(IterativeRidge(100), problem, num_sequences=20_000, key=key)
-    away = np.asarray([abs(path.adjusted(str(k + 1)).mean / target - 1) for k in range(100)])
+    path = evaluate(IterativeRidge(100), problem, num_sequences=20_000, every_layer=True, key=key)
+    away = np.asarray([abs(path.adjusted(layer=k + 1).mean / target - 1) for k in range(100)])
     steps = int(np.max(np.nonzero(away > 0.05))) + 2
     assert 10 < steps < 100
 
@@ -158,7 +160,7 @@ def test_the_iterative_method_is_safe_when_the_labels_miss_the_top_direction():
 
 
 def test_a_negative_penalty_or_noise_level_is_refused(getkey):
-    stats, _ = sample_statistics(PROBLEM, getkey(), (3,))
+    stats, _ = sample_statistics(PROBLEM, (3,), key=getkey())
     with pytest.raises(ValueError, match="`constant` must be one number and not negative"):
         ConstantRidge(-2.0)
     with pytest.raises(ValueError, match="`noise_std` must not be negative, got -2"):
@@ -174,7 +176,7 @@ LEGENDRE = np.polynomial.legendre.leggauss(1500)
 def _dense_bayes(stats, noise: Uniform):
     """The posterior mean by brute force: very many nodes over the whole prior."""
     s, v = np.linalg.eigh(stats.xx)
-    n, d = int(stats.count), stats.dim
+    n, d = int(stats.num_examples), stats.dim
     s, alpha = np.maximum(s, 0), v.T @ np.asarray(stats.xy)
     if n < d:
         s[: d - n], alpha[: d - n] = 0, 0
@@ -194,8 +196,8 @@ def _dense_bayes(stats, noise: Uniform):
 def test_bayes_against_a_dense_grid(context, dim, std, getkey):
     """To rounding for n > d; for n ≤ d noise below rounding, which stands for zero, leaves a trace."""
     tolerance = 1e-11 if context > dim else 2e-7
-    problem = NoisyRegression(dim=dim, context=context, noise=f"fixed({std})")
-    stats, _ = sample_statistics(problem, getkey(), (20,))
+    problem = NoisyRegression(dim=dim, num_examples=context, noise=f"fixed({std})")
+    stats, _ = sample_statistics(problem, (20,), key=getkey())
     prior = Uniform(0, 5)
     weights = Bayes(prior).weights(stats)
     for i in range(20):
@@ -207,8 +209,8 @@ def test_bayes_against_a_dense_grid(context, dim, std, getkey):
 @pytest.mark.parametrize("std", [0.01, 1.0, 4.999])
 def test_bayes_at_a_million_examples_knows_the_noise(std, getkey):
     """There the posterior has a relative width of 1/√(2n); a dense grid around σ resolves it."""
-    problem = NoisyRegression(context=1_000_000, noise=f"fixed({std})")
-    stats, _ = sample_statistics(problem, getkey())
+    problem = NoisyRegression(num_examples=1_000_000, noise=f"fixed({std})")
+    stats, _ = sample_statistics(problem, key=getkey())
     prior = Uniform(0, 5)
     posterior_std = float(Bayes(prior).posterior_mean_std(stats))
     assert posterior_std == pytest.approx(std, rel=5 / np.sqrt(2e6))
@@ -219,7 +221,7 @@ def test_bayes_at_a_million_examples_knows_the_noise(std, getkey):
 
 
 def test_bayes_with_atoms_is_the_weighted_sum(getkey):
-    x, y, _ = map_to_numpy(sample_data(PROBLEM, getkey()))
+    x, y, _ = map_to_numpy(sample_data(PROBLEM, key=getkey()))
     values, prior = np.asarray([1.0, 3.0]), np.asarray([0.25, 0.75])
     densities = []
     for std in values:
@@ -232,13 +234,13 @@ def test_bayes_with_atoms_is_the_weighted_sum(getkey):
 
 
 def test_bayes_with_a_known_noise_is_the_oracle(getkey):
-    stats, truth = sample_statistics(NoisyRegression(noise="fixed(2)"), getkey(), (10,))
+    stats, truth = sample_statistics(NoisyRegression(noise="fixed(2)"), (10,), key=getkey())
     for text in ("fixed(2)", "uniform(2,2)", "choice(2)"):
         assert np.allclose(Bayes(text).weights(stats), oracle_weights(stats, truth.noise_std), rtol=1e-12)
 
 
 def test_bayes_tells_noise_free_sequences_from_noisy_ones(getkey):
-    stats, truth = sample_statistics(NoisyRegression(noise="choice(0,2)"), getkey(), (200,))
+    stats, truth = sample_statistics(NoisyRegression(noise="choice(0,2)"), (200,), key=getkey())
     weights = Bayes("choice(0,2)").weights(stats)
     assert np.allclose(weights, oracle_weights(stats, truth.noise_std), atol=1e-10)
 
@@ -259,17 +261,34 @@ def test_bayes_is_below_every_method_that_does_not_know_the_noise(noise, getkey)
         assert gap.mean < -3 * gap.standard_error, name
 
 
-def test_a_prior_without_a_rule_is_refused(getkey):
-    class Unknown(AbstractNoise):
-        def sample(self, key, shape=(), dtype=float):
-            return jnp.zeros(shape, dtype)
+class LikeUniform(AbstractNoisePrior):
+    """A uniform prior without a rule of its own for the posterior."""
 
+    name: ClassVar[str] = "like-uniform"
+    high: float
+
+    def sample(self, key, shape=(), dtype=float):
+        return self.high * jax.random.uniform(key, shape, dtype)
+
+    def quadrature(self, num_nodes=64):
+        nodes, weights = np.polynomial.legendre.leggauss(num_nodes)
+        return self.high * (jnp.asarray(nodes) + 1) / 2, jnp.asarray(weights) / 2
+
+
+def test_a_prior_without_a_rule_has_the_posterior_of_its_quadrature(getkey):
+    stats, _ = sample_statistics(PROBLEM, (200,), key=getkey())
+    plain, ruled = Bayes(LikeUniform(5.0)).weights(stats), Bayes("uniform(0,5)").weights(stats)
+    np.testing.assert_allclose(plain, ruled, rtol=1e-5, atol=1e-7)
+
+
+def test_a_prior_written_with_numpy_is_rejected(getkey):
+    class Traced(LikeUniform):
         def quadrature(self, num_nodes=64):
-            return np.zeros(1), np.ones(1)
+            return np.asarray([self.high]), np.ones(1)
 
-    stats, _ = sample_statistics(PROBLEM, getkey())
-    with pytest.raises(TypeError, match="no rule for the noise prior"):
-        Bayes(Unknown()).weights(stats)
+    stats, _ = sample_statistics(PROBLEM, key=getkey())
+    with pytest.raises(TypeError, match=r"`Traced.quadrature` cannot be traced: write it with `jax.numpy`"):
+        Bayes(Traced(1.0)).weights(stats)
 
 
 @pytest.mark.parametrize(("n", "d"), [(6, 2), (3, 5)])
@@ -296,12 +315,12 @@ def test_the_unit_blind_bayes_predictor_is_the_posterior_mean_by_brute_force(n, 
 
 
 def test_the_unit_blind_bayes_predictor_follows_the_unit_and_is_better_than_a_guessed_one():
-    problem = NoisyRegression(dim=4, context=12, noise="uniform(0,3)")
-    stats, truth = sample_statistics(problem, jax.random.key(5), (20_000,))
+    problem = NoisyRegression(dim=4, num_examples=12, noise="uniform(0,3)")
+    stats, truth = sample_statistics(problem, (20_000,), key=jax.random.key(5))
     predictor = UnitBlindBayes(problem.noise)
     weights = predictor.weights(stats)
-    np.testing.assert_allclose(predictor.weights(stats.in_unit(1e-3)), 1e3 * weights, rtol=1e-9)
-    guessed = Bayes(problem.noise).weights(stats.in_unit(stats.label_rms / 2)) * stats.label_rms[:, None] / 2
+    np.testing.assert_allclose(predictor.weights(stats.divide_labels(1e-3)), 1e3 * weights, rtol=1e-9)
+    guessed = Bayes(problem.noise).weights(stats.divide_labels(stats.label_rms / 2)) * stats.label_rms[:, None] / 2
     loss, guessed_loss = (0.5 * np.sum((w - truth.weights) ** 2, axis=-1) for w in (weights, guessed))
     gain = np.asarray(guessed_loss - loss)
     assert gain.mean() > 4 * gain.std() / len(gain) ** 0.5

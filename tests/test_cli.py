@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lintra.cli import app
+from lintra.evaluation import paper
 from lintra.models import Diagonal
 from lintra.zoo.model_file import save
 
@@ -45,13 +46,21 @@ def test_baselines_as_a_table_beside_the_paper():
     assert "worse than zero" in text
 
 
+def test_a_published_model_as_a_table_beside_the_paper():
+    text = run("evaluate", "gd++-2-choice(1,3)", "--every-layer", "--sequences", 2000)
+    lines = [line.split() for line in text.splitlines() if "gd++" in line]
+    assert [line[2] for line in lines] == ["1", "2"]
+    assert lines[1][-2:] == [f"{paper.printed_table1()['gd++', 2, 'choice(1,3)'].value:g}", "level"]
+    assert "level" not in lines[0]  # the first of two layers is not in Table 1
+
+
 def test_a_baseline_that_is_undefined_says_so():
-    arguments = ("baselines", "--noise", "fixed(1)", "--dim", 4, "--context", 3, "--sequences", 100)
+    arguments = ("baselines", "--noise", "fixed(1)", "--dim", 4, "--examples", 3, "--sequences", 100)
     rows = json.loads(run(*arguments, "--json"))
     refused = {row["method"]: row for row in rows if row["adjusted_loss"] is None}
     assert set(refused) == {"ada-ridge", "tuned-ridge", "iterative-ridge"}
-    assert "needs context > dim" in refused["ada-ridge"]["note"]
-    assert "needs context > dim" in run(*arguments)
+    assert "needs num_examples > dim" in refused["ada-ridge"]["note"]
+    assert "needs num_examples > dim" in run(*arguments)
 
 
 def test_evaluate_uses_the_models_own_prior_and_length(model_file):
@@ -69,7 +78,7 @@ def test_evaluate_after_every_layer(model_file):
 
 
 def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
-    arguments = ("evaluate", model_file, "--context", 40, "--sequences", 500, "--json")
+    arguments = ("evaluate", model_file, "--examples", 40, "--sequences", 500, "--json")
     printed, rescaled = (json.loads(run(*arguments, *extra)) for extra in ((), ("--rescale",)))
     assert printed[0]["adjusted_loss"] != rescaled[0]["adjusted_loss"]
 
@@ -100,8 +109,8 @@ def test_the_package_is_a_command():
 
 
 def test_a_context_of_nothing_is_refused_and_not_taken_for_the_default(model_file):
-    with pytest.raises(ValueError, match="`context` must be a whole number of at least 1, got 0"):
-        run("evaluate", model_file, "--context", 0)
+    with pytest.raises(ValueError, match="`num_examples` must be a whole number of at least 1, got 0"):
+        run("evaluate", model_file, "--examples", 0)
 
 
 def test_several_models_are_told_apart_and_explosions_are_noted(model_file, tmp_path, getkey):
@@ -113,8 +122,9 @@ def test_several_models_are_told_apart_and_explosions_are_noted(model_file, tmp_
     assert "overflows on 1 of the sequences" in text
 
 
-def test_the_protocol_can_be_repeated(model_file):
-    rows = json.loads(run("evaluate", model_file, "--sequences", 100, "--repetitions", 2, "--json"))
+@pytest.mark.parametrize("option", ["--protocol", "--repetitions"])
+def test_the_protocol_can_be_repeated(option, model_file):
+    rows = json.loads(run("evaluate", model_file, "--sequences", 100, option, 2, "--json"))
     low, high = map(float, rows[0]["protocol_range"].split(" to "))
     assert low <= rows[0]["protocol_median"] * 1.001
     assert rows[0]["protocol_median"] <= high * 1.001
@@ -146,16 +156,16 @@ def test_an_interrupt_ends_in_a_word_and_not_in_a_crash():
     assert "interrupted" in errors
 
 
-TRAIN = ("train", "--variant", "gd++", "--layers", 2, "--noise", "fixed(1)", "--dim", 3, "--context", 9)
+TRAIN = ("train", "--family", "gd++", "--layers", 2, "--noise", "fixed(1)", "--dim", 3, "--examples", 9)
 
 
 def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lintra.cli.train.keep_compiled_programs", lambda: None)
+    monkeypatch.setattr("lintra.cli.train.enable_compilation_cache", lambda: None)
     (row,) = json.loads(run(*TRAIN, "--sequences", 2000, "--json"))
     assert row["file"] == "runs/gd++-2-fixed(1)-n9-d3-seed0"
     assert 0 < row["adjusted_loss"] < 0.05
-    assert row["complaint"] == ""
+    assert row["is_sound"] is True
     folder = tmp_path / row["file"]
     names = {path.name for path in folder.iterdir()} - {".lock", "checkpoint.previous.safetensors"}
     assert names == {
@@ -163,7 +173,7 @@ def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatc
         "metrics.jsonl",
         "checkpoint.safetensors",
         "model.safetensors",
-        "outcome.json",
+        "result.json",
     }
     assert json.loads(run(*TRAIN, "--sequences", 2000, "--json")) == [row]
     assert "gd++" in run("evaluate", folder / "model.safetensors", "--sequences", 500)
@@ -193,6 +203,8 @@ def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path,
 
 
 def test_an_option_without_meaning_is_refused_and_not_ignored(tmp_path):
-    with pytest.raises(ValueError, match=r"`steps` has no meaning for gd\+\+ with the recipe fast: leave it out"):
+    with pytest.raises(
+        ValueError, match=r"`num_steps` has no meaning for gd\+\+ with the recipe fast: leave it out"
+    ):
         run(*TRAIN, "--steps", 10, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -148,6 +148,7 @@ def test_categories_are_tasks_in_the_order_of_the_file(tmp_path):
     found = contexts(tmp_path / "e.parquet")
     assert found.names.tolist() == ["b", "a"]
     assert [x.tolist() for x in found.x] == [[[1.0], [3.0]], [[2.0]]]
+    assert [y.tolist() for y in found.y] == [[1.0, 3.0], [2.0]]
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):
@@ -207,7 +208,7 @@ def one_array(path):
         np.save(file, X)
 
 
-BROKEN = "FILE is not a whole .npz file"
+BROKEN = "FILE is not an intact .npz file"
 SHAPES = "FILE must hold x of shape (contexts, n, d) and y of shape (contexts, n)"
 
 
@@ -233,10 +234,10 @@ def test_arrays_that_cannot_be_read_are_refused(tmp_path, spoil, sentence):
 
 def test_parquet_that_cannot_be_read_is_refused(tmp_path):
     path = parquet(tmp_path)
-    whole = path.read_bytes()
-    for content in (whole[:-9], b"", b"task,x,y\n", whole[:-60] + b"\xff" * 52 + whole[-8:]):
+    intact = path.read_bytes()
+    for content in (intact[:-9], b"", b"task,x,y\n", intact[:-60] + b"\xff" * 52 + intact[-8:]):
         path.write_bytes(content)
-        assert refusal(path).startswith("FILE is not a whole Parquet file: ")
+        assert refusal(path).startswith("FILE is not an intact Parquet file: ")
 
 
 def test_missing_parquet_is_told_by_its_name(tmp_path):
@@ -300,7 +301,7 @@ def test_numbers_of_parquet_that_are_not_finite_are_named(tmp_path, cell, shown)
 
 @pytest.mark.parametrize("ending", ["npz", "csv", "parquet"])
 def test_the_command_solves_files(tmp_path, monkeypatch, ending):
-    monkeypatch.setattr("lintra.cli.solve.keep_compiled_programs", lambda: None)
+    monkeypatch.setattr("lintra.cli.solve.enable_compilation_cache", lambda: None)
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=(4, 12, 3)), rng.normal(size=(4, 3))
     y = np.einsum("bnd,bd->bn", x, w)
@@ -312,10 +313,7 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
     else:
         table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
     command = ["solve", str(path), "--out", str(out), "--task", "group"]
-    for options, settings in (
-        ([], {"standardise": True, "fit_intercept": True}),
-        (["--no-standardise", "--no-fit-intercept"], {}),
-    ):
+    for options, standard in (([], True), (["--no-standardise", "--no-fit-intercept"], False)):
         CliRunner().invoke(app, command + options, catch_exceptions=False)
         if ending == "npz":
             found = np.load(out)["weights"]
@@ -323,11 +321,12 @@ def test_the_command_solves_files(tmp_path, monkeypatch, ending):
             table = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
             assert list(table["group"]) == ["d", "b", "a", "c"]
             found = table[["x1", "task", "x3", "intercept"][: len(table.columns) - 1]].to_numpy()
-        np.testing.assert_allclose(found, solve(x, y, **settings), rtol=1e-9)
+        expected = solve(x, y, standardise=standard, fit_intercept=standard)
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_the_command_standardises_and_centres_and_says_why_the_bayes_predictor_answered(tmp_path, monkeypatch):
-    monkeypatch.setattr("lintra.cli.solve.keep_compiled_programs", lambda: None)
+    monkeypatch.setattr("lintra.cli.solve.enable_compilation_cache", lambda: None)
     rng, (count, n) = np.random.default_rng(0), (60, 30)
     x, w = 100 + [1e-2, 20.0, 500.0] * rng.normal(size=(count, n, 3)), rng.normal(size=(count, 3))
     y = np.einsum("bnd,bd->bn", (x - 100) / [1e-2, 20.0, 500.0], w) + 3 + rng.normal(size=(count, n))
@@ -348,7 +347,7 @@ def test_the_command_standardises_and_centres_and_says_why_the_bayes_predictor_a
 
 
 def test_a_column_of_intercepts_needs_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr("lintra.cli.solve.keep_compiled_programs", lambda: None)
+    monkeypatch.setattr("lintra.cli.solve.enable_compilation_cache", lambda: None)
     path = csv(tmp_path, "task,intercept,y\na,1,2\na,3,4\n")
     refused = CliRunner().invoke(app, ["solve", str(path), "--out", str(tmp_path / "w.csv")])
     assert "adds a column 'intercept' to the weights, but there is a column of that name" in str(refused.exception)

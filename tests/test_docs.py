@@ -15,7 +15,10 @@ import lintra
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-NOT_RUN = {"docs/sweeps.md": ["needs a Slurm cluster"]}  # blocks that no test can run, and why
+NOT_RUN = {
+    "docs/sweeps.md": ["needs a Slurm cluster"],
+    "CONTRIBUTING.md": ["a skeleton", "a skeleton"],
+}  # blocks that no test can run, and why
 
 _OPEN = re.compile(r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*\{?[ \t]*\.?(?P<tag>[\w+-]*)")
 _MARK = re.compile(r"^[ \t]*<!-- no-run(?:: (?P<reason>.+?))? -->$")
@@ -195,26 +198,33 @@ def test_the_table_of_tails_is_that_of_the_cards():
 
 
 CHECKED = """
-from jaxtyping import install_import_hook
+from jaxtyping import TypeCheckError, install_import_hook
 with install_import_hook("lintra", "beartype.beartype"):
     import lintra
+    from lintra import *  # all modules, which a mere import would load later, without the hook
 import sys
 sys.path.insert(0, sys.argv[1])
 import jax
 from helpers import CONTEXT, DIM, MODELS, PREDICTORS
 for n in (CONTEXT, DIM + 1):
-    problem = lintra.NoisyRegression(dim=DIM, context=n)
-    stats, truth = lintra.sample_statistics(problem, jax.random.key(0), (2, 3))
-    lintra.GramStatistics.from_data(*lintra.sample_data(problem, jax.random.key(0), (2,))[:2])
+    problem = lintra.NoisyRegression(dim=DIM, num_examples=n)
+    stats, truth = lintra.sample_statistics(problem, (2, 3), key=jax.random.key(0))
+    lintra.GramStatistics.from_data(*lintra.sample_data(problem, (2,), key=jax.random.key(0))[:2])
     for predictor in PREDICTORS.values():
         predictor.weights(stats)
     for model in MODELS.values():
-        model.implicit(stats), model.matrices(), model.at(7) if hasattr(model, "at") else None
+        model.implicit(stats), model.matrices(), isinstance(model, lintra.Full) or model.with_dim(7)
     MODELS["gd++-4-h2"].spectral_weights(stats)
     lintra.evaluate(PREDICTORS, problem, num_sequences=10, key=jax.random.key(1))
     lintra.profile({"a": MODELS["full-1-h1"]}, problem, [0.0, 1.0], num_sequences=10, key=jax.random.key(1))
     lintra.baseline("tuned-ridge", problem, key=jax.random.key(1))
-lintra.evaluation.closed_form.oracle_loss(problem)
+lintra.closed_form.oracle_loss(problem)
+try:
+    GramStatistics("no array", "no number")
+except TypeCheckError:
+    pass
+else:
+    raise AssertionError("annotations are not checked")
 """
 
 

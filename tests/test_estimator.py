@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from typing import Any
 
 import jax
 import numpy as np
@@ -83,7 +84,7 @@ def test_targets_are_fitted_one_by_one():
     both = LinearTransformerRegressor().fit(x, np.column_stack([y, -3 * y + 1]))
     alone = LinearTransformerRegressor().fit(x, y)
     np.testing.assert_allclose(both.coef_, [alone.coef_, -3 * alone.coef_], rtol=1e-9)
-    assert both.coef_path_.shape == (specialists.LAYERS, 2, 4)
+    assert both.coef_path_.shape == (specialists.NUM_LAYERS, 2, 4)
     assert both.predict(x).shape == (30, 2)
 
 
@@ -97,14 +98,15 @@ def test_tables_pipelines_searches_and_copies():
     x, y, _ = data(n=60, d=2)
     for table in (pd.DataFrame(x, columns=["a", "b"]), pl.DataFrame(x, schema=["a", "b"])):
         fitted = LinearTransformerRegressor().fit(table, y)
-        assert list(fitted.feature_names_in_) == ["a", "b"]
+        assert list(getattr(fitted, "feature_names_in_", [])) == ["a", "b"]
         np.testing.assert_allclose(fitted.predict(table), LinearTransformerRegressor().fit(x, y).predict(x))
     pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), LinearTransformerRegressor())
     search = GridSearchCV(pipeline, {"lineartransformerregressor__whiten": [False, True]}, cv=3).fit(x, y)
     assert search.best_score_ > 0.5
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict(x), search.predict(x))
-    named = clone(pipeline).set_output(transform="pandas").fit(x, y)
+    copy: Any = clone(pipeline)
+    named = copy.set_output(transform="pandas").fit(x, y)
     assert list(named[-1].feature_names_in_) == ["x0", "x1", "x0^2", "x0 x1", "x1^2"]
 
 
@@ -145,7 +147,7 @@ def test_small_noisy_tasks_are_solved_better_than_by_bayesian_ridge():
 
 def test_a_model_that_explodes_is_answered_by_the_bayes_predictor():
     x, y, _ = data(n=20, d=3)
-    wild = FAMILIES["diag"].random(6, dim=3, context=20, scale=5.0, key=jax.random.key(0))
+    wild = FAMILIES["diag"].random(6, dim=3, num_examples=20, scale=5.0, key=jax.random.key(0))
     with pytest.warns(UnsoundWarning, match="On 1 of 1 targets"):
         fitted = LinearTransformerRegressor(wild).fit(x, y)
     assert fitted.fallback_

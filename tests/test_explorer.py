@@ -12,10 +12,10 @@ import pytest
 
 from lintra import zoo
 from lintra.cli import main
-from lintra.explorer.curves import measure, read_curves, shown, write_curves
+from lintra.explorer.curves import measure, page_models, read_curves, write_curves
 from lintra.explorer.page import data as page_data
 from lintra.explorer.page import page as fill_page
-from lintra.figures.style import LOOKS
+from lintra.figures.style import STYLES
 from lintra.runtime.escaping import source_hash
 
 ROOT = Path(__file__).parent.parent
@@ -73,7 +73,7 @@ def test_the_policy_allows_exactly_the_script_and_the_style_of_the_page(page):
 
 
 def test_weights_come_through_exactly(data):
-    for name in shown(zoo.published()):
+    for name in page_models(zoo.published()):
         for part, value in zoo.load(name).parameters().items():
             found = np.frombuffer(base64.b64decode(data["models"][name]["parameters"][part]), "<f8")
             assert np.array_equal(found, np.ravel(value)), name
@@ -107,11 +107,11 @@ def test_curves_of_other_weights_are_left_out():
 
 
 def test_the_page_uses_the_colours_of_the_figures():
-    style = (SOURCE / "src/style.css").read_text().lower()
-    names = (SOURCE / "src/looks.ts").read_text()
-    for look in LOOKS.values():
-        assert f"light-dark({look.colour.lower()}," in style
-        assert f'"{look.label}"' in names
+    colours = (SOURCE / "src/style.css").read_text().lower()
+    labels = (SOURCE / "src/styles.ts").read_text()
+    for style in STYLES.values():
+        assert f"light-dark({style.colour.lower()}," in colours
+        assert f'"{style.label}"' in labels
 
 
 def test_text_cannot_end_the_script_that_holds_it(tmp_path, page):
@@ -172,7 +172,7 @@ def test_bad_input_of_the_command_gets_a_sentence(tmp_path, monkeypatch, capsys)
         (("--out", tmp_path), "is a folder"),
         (("--out", tmp_path / "file" / "page.html"), "cannot be used"),
         (("--zoo", tmp_path / "none.safetensors"), "cannot be used"),
-        (("--zoo", tmp_path / "file"), "not a whole safetensors file"),
+        (("--zoo", tmp_path / "file"), "not an intact safetensors file"),
     ):
         assert explore(monkeypatch, *arguments) == 2
         assert part in capsys.readouterr().err

@@ -124,15 +124,15 @@ def in_child(function):
         os._exit(0)
     os.waitpid(pid, 0)
 
-problem = lintra.NoisyRegression(dim=1, context=2)
+problem = lintra.NoisyRegression(dim=1, num_examples=2)
 evaluate = lambda: lintra.evaluate({"ols": LeastSquares()}, problem, num_sequences=1, key=key)
 in_child(lambda: lintra.zoo.load("gd++-1-uniform(0,5)"))  # before JAX was used, which is harmless
 key = jax.random.key(0)
 in_child(evaluate)
-in_child(lambda: lintra.evaluate_layers({}, problem, key=key))
-in_child(lambda: lintra.repeat_protocol({}, problem, key=key))
+in_child(lambda: lintra.profile("ols", problem, [0.0]))
+in_child(lambda: lintra.evaluation.excess("ols", problem))
 in_child(lambda: lintra.baseline("tuned-ridge", problem, key=key))
-in_child(lambda: lintra.train(lintra.Task("gd++", 1, "fixed(1)")))
+in_child(lambda: lintra.train(lintra.ModelSpec("gd++", 1, "fixed(1)")))
 in_child(lambda: lintra.zoo.load("gd++-1-uniform(0,5)"))
 in_child(lambda: in_child(evaluate))
 """

@@ -11,8 +11,8 @@ import pytest
 
 from lintra.kernel import library, operations
 from lintra.models import Diagonal, Full, GDPlusPlus
-from lintra.models.diagonal import diagonal_distance, diagonal_recursion
-from lintra.models.full import full_distance
+from lintra.models.diagonal import diagonal_loss, diagonal_recursion
+from lintra.models.full import full_loss
 from lintra.models.full import full_recursion as recursion
 from lintra.models.full import full_states as recursion_states
 from lintra.models.gdpp import polynomial_loss
@@ -78,6 +78,7 @@ def test_sizes_beyond_the_kernels_integers_are_refused():
 MEMORY = """
 import resource
 import jax, numpy as np
+jax.config.update("jax_enable_x64", True)
 from lintra.kernel import library
 assert library.instruction_set() is not None
 p, gram = np.zeros((1, 2, 1, 400, 101, 101)), np.zeros((1, 300, 101, 101))
@@ -109,7 +110,7 @@ def test_an_empty_batch_gives_an_empty_result(batch):
 @pytest.mark.parametrize("dtype", library._BITS)
 def test_the_gram_matrix_of_no_example_is_zero(dtype):
     x, y = jnp.ones((20, 5, 3), dtype), jnp.ones((20, 5), dtype)
-    assert library.covers(x, y)
+    assert library.supports(x, y)
     assert operations.gram(x, y).all()  # leaves other numbers in the memory
     assert not operations.gram(x[:, :0], y[:, :0]).any()
 
@@ -125,12 +126,12 @@ P, OMEGA, RATES, GRAM, ROWS = (jnp.ones(s) for s in ((2, 1, 3, 3), (2, 2, 2), (2
         (lambda: recursion(P, P, GRAM[:, :2]), r"`gram` must have shape .* got \(4, 2, 3\)"),
         (lambda: recursion_states(P[:, :0], P[:, :0], GRAM), r"`p` must have shape .* got \(2, 0, 3, 3\)"),
         (
-            lambda: jax.grad(full_distance)(P, P, GRAM, ROWS[:3]),
+            lambda: jax.grad(full_loss)(P, P, GRAM, ROWS[:3]),
             r"`target` must have shape \(4, 2\) .* got \(3, 2\)",
         ),
         (lambda: diagonal_recursion(OMEGA[:0], GRAM), r"`omega` must have shape .* got \(0, 2, 2\)"),
         (lambda: diagonal_recursion(OMEGA[:, 0], GRAM), r"`omega` must have shape .* got \(2, 2\)"),
-        (lambda: jax.grad(diagonal_distance)(OMEGA, GRAM, ROWS[:, :1]), r"`target` must have shape \(4, 2\)"),
+        (lambda: jax.grad(diagonal_loss)(OMEGA, GRAM, ROWS[:, :1]), r"`target` must have shape \(4, 2\)"),
         (lambda: polynomial_loss(RATES[:0], ROWS, 1.0, 0.1), r"`rates` must have shape .* got \(0, 2\)"),
         (lambda: operations.gram(GRAM, ROWS), r"`x` and `y` must have shapes .* got \(4, 3, 3\) and \(4, 2\)"),
         (lambda: operations.gram(GRAM[..., :0], GRAM[..., 0]), r"with d ≥ 1, got \(4, 3, 0\)"),

@@ -10,7 +10,7 @@ from lintra.problem.noisy_regression import NoisyRegression
 
 @given(st.one_of(st.integers(max_value=0), st.floats(), st.text(max_size=3), st.none(), st.booleans()))
 def test_sizes_that_are_not_counts_are_refused(value):
-    for name in ("dim", "context"):
+    for name in ("dim", "num_examples"):
         with pytest.raises(ValueError, match=f"`{name}` must be a whole number"):
             NoisyRegression(**{name: value})
 

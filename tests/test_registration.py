@@ -42,6 +42,7 @@ CHILD = """
 import json, sys, warnings
 from pathlib import Path
 import jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_enable_x64", True)
 import lintra
 from lintra.kernel import library as native
 from lintra.models.full import full_recursion as recursion

@@ -11,11 +11,11 @@ import lintra
 from lintra.cli import main, terminal
 from lintra.evaluation.adjusted_loss import require_memory
 from lintra.runtime import memory
-from lintra.runtime.cluster import cluster
+from lintra.runtime.cluster import connect
 from lintra.runtime.processes import WorkerDiedError
 from lintra.sweep import GRIDS, shard
-from lintra.training import Task
-from lintra.training.run_folder import Run
+from lintra.training import ModelSpec
+from lintra.training.run_folder import RunFolder
 
 MODEL = "diag-4-uniform(0,5)"
 NOISE = ("--noise", "fixed(1)")
@@ -37,10 +37,10 @@ def _forbid_work(monkeypatch):
         raise AssertionError("work has begun")
 
     for module in ("adjusted_loss", "bayes_excess"):
-        monkeypatch.setattr(f"lintra.evaluation.{module}.in_order", work)
-    monkeypatch.setattr("lintra.training.loop.follow", work)
-    monkeypatch.setattr("lintra.runtime.processes.Processes.submit", work)
-    monkeypatch.setattr("lintra.cli.bench.costs", work)
+        monkeypatch.setattr(f"lintra.evaluation.{module}.map_blocks", work)
+    monkeypatch.setattr("lintra.training.loop.run_stages", work)
+    monkeypatch.setattr("lintra.runtime.processes.ProcessExecutor.submit", work)
+    monkeypatch.setattr("lintra.cli.bench.measure_costs", work)
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def _forbid_work(monkeypatch):
         (("sweep", "tiny", "--workers", 0), "`--workers` must be a whole number of at least 1, got 0."),
         (("sweep", "tiny", "--layers", -2), "`--layers` must be a whole number of at least 1, got -2."),
         (("sweep", "tiny", "--scheduler-file", "none.json"), "`--scheduler-file` 'none.json' is not there."),
-        (("train", "--variant", "full", "--layers", 0, *NOISE), "`--layers` must be"),
-        (("train", "--variant", "full", "--layers", 1, "--heads", 0, *NOISE), "`--heads` must be"),
-        (("train", "--variant", "full", "--layers", 1, "--sequences", 0, *NOISE), "`--sequences` must be"),
-        (("train", "--variant", "huge", "--layers", 1, *NOISE), "`--variant` must be one of"),
+        (("train", "--family", "full", "--layers", 0, *NOISE), "`--layers` must be"),
+        (("train", "--family", "full", "--layers", 1, "--heads", 0, *NOISE), "`--heads` must be"),
+        (("train", "--family", "full", "--layers", 1, "--sequences", 0, *NOISE), "`--sequences` must be"),
+        (("train", "--family", "huge", "--layers", 1, *NOISE), "`--family` must be one of"),
         (("baselines", "--noise", "fixed(1)", "--noise", "loud(1)"), "`--noise` must look like"),
-        (("baselines", "--context", 10**30), f"`--context` must be below 2^63, got {10**30}."),
-        (("baselines", "--repetitions", -1), "`--repetitions` must be a whole number of at least 0, got -1."),
+        (("baselines", "--examples", 10**30), f"`--examples` must be below 2^63, got {10**30}."),
+        (("baselines", "--repetitions", -1), "`--protocol` must be a whole number of at least 0, got -1."),
         (("baselines", "--sequences", 0), "`--sequences` must be"),
         (("evaluate", MODEL, "nosuch"), "`MODEL` 'nosuch' is not in the zoo"),
-        (("evaluate", MODEL, "--context", 0), "`--context` must be a whole number of at least 1, got 0."),
+        (("evaluate", MODEL, "--examples", 0), "`--examples` must be a whole number of at least 1, got 0."),
         (("evaluate", MODEL, "--method", "lasso"), "`--method` must be one of"),
         (("explain", MODEL, "--sequences", 0), "`--sequences` must be"),
         (("explain", MODEL, "--noise", "loud(1)"), "`--noise` must look like"),
@@ -96,7 +96,7 @@ def test_bad_settings_are_rejected_before_any_work(arguments, says, complaint, m
     [
         (("baselines", "--dim", 100_000), "`--dim` 100000 needs about 80 GB for one Gram matrix"),
         (("baselines", "--dim", 20_000), "`--dim` 20000 needs about 256 GB for 16 Gram matrices at once"),
-        (("baselines", "--repetitions", HUGE, *NOISE), f"`--repetitions` {HUGE} needs about 64 TB for the keys"),
+        (("baselines", "--repetitions", HUGE, *NOISE), f"`--protocol` {HUGE} needs about 64 TB for the keys"),
         (("baselines", "--sequences", HUGE, *NOISE), f"`--sequences` {HUGE} needs about 48 TB for the losses"),
         (("evaluate", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
         (("explain", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 128 TB"),
@@ -113,7 +113,7 @@ def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, c
     assert says in complaint(*arguments)
 
 
-@pytest.mark.parametrize("variant", ["full", "diag", "gd++"])
+@pytest.mark.parametrize("family", ["full", "diag", "gd++"])
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -122,13 +122,13 @@ def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, c
         (("--layers", 2, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
     ],
 )
-def test_training_beyond_memory_is_rejected(variant, changes, says, complaint, tmp_path):
-    assert says in complaint("train", "--variant", variant, *changes, *NOISE, "--out", "run")
+def test_training_beyond_memory_is_rejected(family, changes, says, complaint, tmp_path):
+    assert says in complaint("train", "--family", family, *changes, *NOISE, "--out", "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_model_too_deep_for_a_file_is_rejected_before_it_is_trained(complaint, tmp_path):
-    command = ("train", "--variant", "diag", "--layers", 1001, "--recipe", "paper", *NOISE, "--out", "run")
+    command = ("train", "--family", "diag", "--layers", 1001, "--recipe", "paper", *NOISE, "--out", "run")
     assert "`--layers` must be from 1 to 1,000 in a file, got 1,001." in complaint(*command)
     assert not (tmp_path / "run").exists()
 
@@ -148,21 +148,21 @@ def test_text_of_files_is_no_markup_on_the_terminal(capsys):
     printed = capsys.readouterr().out
     assert "[red]x[bold]\\x1b[31m" in printed
     assert "[blue]title\\x1b[0m" in printed
-    terminal.complain("\x1b[2Jgone")
+    terminal.print_error("\x1b[2Jgone")
     assert "\\x1b[2Jgone" in capsys.readouterr().err
 
 
 def test_sizes_are_rejected_together_where_each_alone_would_fit(complaint):
-    full = ("train", "--variant", "full", *NOISE, "--out", "run")
+    full = ("train", "--family", "full", *NOISE, "--out", "run")
     assert "`--dim` 200 needs about 127 GB for a pool" in complaint(*full, "--layers", 2, "--dim", 200)
-    says = "`--layers` 500, `--heads` 1000, `--dim` 10 and `--seeds` 8 need about 38.7 GB for the parameters"
+    says = "`--layers` 500, `--heads` 1000, `--dim` 10 and `--starts` 8 need about 38.7 GB for the parameters"
     assert says in complaint(*full, "--layers", 500, "--heads", 1000)
-    paper = ("--recipe", "paper", "--layers", 50_000, "--seeds", 50)
-    assert "`--layers` 50000, `--dim` 10 and `--seeds` 50 need about" in complaint(*full, *paper)
+    paper = ("--recipe", "paper", "--layers", 50_000, "--starts", 50)
+    assert "`--layers` 50000, `--dim` 10 and `--starts` 50 need about" in complaint(*full, *paper)
 
 
 def test_what_fits_is_accepted_and_an_unknown_memory_rejects_nothing(monkeypatch):
-    problem = lintra.NoisyRegression(dim=10, context=20)
+    problem = lintra.NoisyRegression(dim=10, num_examples=20)
     require_memory(problem, 10**9, 1)  # 8 GB
     with pytest.raises(ValueError, match="`num_sequences` 1000000000 needs about 32 GB"):
         require_memory(problem, 10**9, 4)
@@ -183,7 +183,7 @@ def test_the_memory_of_this_machine_is_known_or_unknown(monkeypatch):
 def test_lack_of_memory_ends_in_one_sentence(option, says, monkeypatch, capsys):
     """Real errors of NumPy and of XLA, asked for more than a process can address."""
     monkeypatch.setattr(memory, "available", lambda: None)
-    small = ("--method", "ols", "--dim", "1", "--context", "2", "--sequences", "10", *NOISE)
+    small = ("--method", "ols", "--dim", "1", "--examples", "2", "--sequences", "10", *NOISE)
     monkeypatch.setattr(sys, "argv", ["lintra", "baselines", *small, option, str(10**14)])
     with pytest.raises(SystemExit, match="1"):
         main()
@@ -199,22 +199,22 @@ def test_library_errors_name_arguments():
     with pytest.raises(ValueError, match=r"^`shard` must have at most 2 parts"):
         shard(GRIDS["tiny"](), 1, 10**11)
     with pytest.raises(FileNotFoundError, match=r"^`scheduler_file` 'none.json' is not there"):
-        cluster(scheduler_file=Path("none.json"))
+        connect(scheduler_file=Path("none.json"))
 
 
 def test_training_takes_a_task_and_a_recipe():
-    with pytest.raises(TypeError, match=r"^`task` must be a Task, such as Task\(.*\), got 'full'\.$"):
+    with pytest.raises(TypeError, match=r"^`spec` must be a ModelSpec, such as ModelSpec\(.*\), got 'full'\.$"):
         lintra.train("full")
     with pytest.raises(TypeError, match=r"`recipe` must be a recipe, such as Fast\(\) or Paper\(\), got 'fast'"):
-        lintra.train(Task("full", 1, "fixed(1)"), "fast")
+        lintra.train(ModelSpec("full", 1, "fixed(1)"), "fast")
 
 
 def test_a_folder_of_another_run_is_named_as_an_argument_and_as_an_option(tmp_path, complaint):
-    Run(tmp_path / "run", {"layers": 3}, {}, say=print).close()
-    with pytest.raises(ValueError, match=r"^`folder` '.*run' holds a run with layers = 3, not 2"):
-        Run(tmp_path / "run", {"layers": 2}, {}, say=print)
-    command = ("train", "--variant", "gd++", "--layers", 2, *NOISE, "--out", tmp_path / "run")
-    assert f"`--out` '{tmp_path / 'run'}' holds a run with layers = 3, not 2." in complaint(*command)
+    RunFolder(tmp_path / "run", {"num_layers": 3}, {}).close()
+    with pytest.raises(ValueError, match=r"^`folder` '.*run' holds a run with num_layers = 3, not 2"):
+        RunFolder(tmp_path / "run", {"num_layers": 2}, {})
+    command = ("train", "--family", "gd++", "--layers", 2, *NOISE, "--out", tmp_path / "run")
+    assert f"`--out` '{tmp_path / 'run'}' holds a run with num_layers = 3, not 2." in complaint(*command)
 
 
 def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, complaint):
@@ -227,7 +227,7 @@ def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, comp
 
     monkeypatch.setattr(builtins, "__import__", without_dask)
     with pytest.raises(ImportError, match=r"A cluster needs Dask: pip install 'lintra\[cluster\]'"):
-        cluster("tcp://localhost:1")
+        connect("tcp://localhost:1")
     assert "A cluster needs Dask" in complaint("sweep", "tiny", "--scheduler", "tcp://localhost:1")
 
 

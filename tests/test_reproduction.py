@@ -3,7 +3,11 @@
 import csv
 import io
 import json
+import pickle
 import re
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -13,29 +17,35 @@ from lintra import NoisyRegression, evaluate, zoo
 from lintra.baselines import AdaptiveRidge, Bayes
 from lintra.display import to_csv
 from lintra.evaluation import paper
-from lintra.evaluation.bayes_excess import excess
-from lintra.evaluation.column import _verdict
-from lintra.evaluation.column import figures as table1_row
-from lintra.evaluation.measurement import Measurements
+from lintra.evaluation.bayes_excess import Excess, excess
+from lintra.evaluation.column import Column, Table1Column
+from lintra.evaluation.estimate import ProtocolQuantiles
+from lintra.evaluation.measurement import AbstractMeasurement, Results, measure_all
+from lintra.evaluation.noise_profile import Profile
 from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
 from lintra.models import FAMILIES, families
-from lintra.problem.noise import noise_levels
+from lintra.problem.noise import parse_noise
+from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.page import number
-from lintra.report.report import _tails, make
-from lintra.runtime.processes import Processes
+from lintra.report.report import _tails, needs, write_report
+from lintra.runtime.processes import ProcessExecutor
+from lintra.runtime.progress import SILENT
 
 KEY = jax.random.key(0)
 
 
-def model(variant, layers, scale=0.02):
-    return FAMILIES[variant].random(layers, scale=scale, key=jax.random.fold_in(KEY, layers))
+def model(family, layers, scale=0.02):
+    return FAMILIES[family].random(layers, scale=scale, key=jax.random.fold_in(KEY, layers))
 
 
 @pytest.fixture(scope="module")
 def small_zoo(tmp_path_factory):
     names = {
-        f"{v}-{d}-{n}": (v, d) for v in families.VARIANTS for d in (1, 2) for n in ("uniform(0,5)", "choice(1,3)")
+        f"{v}-{d}-{n}": (v, d)
+        for v in families.PAPER_FAMILIES
+        for d in (1, 2)
+        for n in ("uniform(0,5)", "choice(1,3)")
     }
     names |= {f"{v}-{d}-uniform(0,5)-seed{s}": (v, d) for v in ("diag", "full") for d in (1, 3) for s in range(2)}
     names["full-4-choice(1,3)"] = ("full", 4)
@@ -46,9 +56,22 @@ def small_zoo(tmp_path_factory):
     return path
 
 
+class Measured(Results):
+    """Results that are measured when they are asked for, each once."""
+
+    def __init__(self, path):
+        super().__init__({})
+        self.zoo = zoo.Zoo(path)
+
+    def __getitem__(self, need):
+        if need not in self._values:
+            self._values[need] = measure_all([need], self.zoo, num_sequences=8192)[need]
+        return self._values[need]
+
+
 @pytest.fixture(scope="module")
-def measurements(small_zoo):
-    return Measurements(zoo.Zoo(small_zoo), sequences=8192, profile_sequences=512)
+def results(small_zoo):
+    return Measured(small_zoo)
 
 
 def test_a_zoo_gives_back_what_was_put_in(small_zoo):
@@ -74,19 +97,19 @@ def test_a_zoo_that_was_altered_or_a_name_that_is_not_there_is_refused(small_zoo
         kept.load("full-4-choice(1,3)")
 
 
-def test_a_column_has_every_model_and_baseline_beside_the_papers_figure(measurements):
-    column = measurements.column("uniform(0,5)")
-    places = [(row.method, row.layers) for row in column.rows]
-    assert places[:6] == [(v, d) for v in families.VARIANTS for d in (1, 2)]
-    rows = {(row.method, row.layers): row for row in column.rows}
+def test_a_column_has_every_model_and_baseline_beside_the_printed_loss(results):
+    column = results[Column("uniform(0,5)")]
+    places = [(row.method, row.num_layers) for row in column.rows]
+    assert places[:6] == [(v, d) for v in families.PAPER_FAMILIES for d in (1, 2)]
+    rows = {(row.method, row.num_layers): row for row in column.rows}
     assert rows["full", 2].paper == 0.245
     assert rows["bayes", None].paper is None
     assert rows["full", 2].verdict == "above"  # it is not trained
-    assert rows["tuned-ridge", None].protocol[1] < rows["tuned-ridge", None].protocol[2]
+    assert rows["tuned-ridge", None].protocol.low < rows["tuned-ridge", None].protocol.high
     floors = {row.bayes_floor for row in column.rows}
     assert floors == {rows["bayes", None].adjusted_loss}
     assert len(column.orderings) == 7  # three by depth, two by family at each depth
-    text = list(csv.DictReader(io.StringIO(to_csv([table1_row(row) for row in column.rows]))))
+    text = list(csv.DictReader(io.StringIO(to_csv([row.to_row() for row in column.rows]))))
     header = ["method", "layers", "noise", "adjusted_loss", "standard_error", "paper", "bayes_floor"]
     assert list(text[0]) == header
     assert float(text[3]["adjusted_loss"]) == rows["diag", 2].adjusted_loss
@@ -103,23 +126,26 @@ def test_a_column_has_every_model_and_baseline_beside_the_papers_figure(measurem
         ("gd++", (0.370, 0.368, 0.375), "floor"),
     ],
 )
-def test_cells_are_judged_by_the_protocol_repeated(method, protocol, verdict):
-    printed = paper.table1()[method, 7, "uniform(0,5)"]
-    assert _verdict(method, protocol, printed, floor=0.36145) == verdict
+def test_cells_are_compared_by_the_protocol_repeated(method, protocol, verdict):
+    printed = paper.printed_table1()[method, 7, "uniform(0,5)"]
+    floor = 0.36145 if method == "gd++" else 0.0
+    assert paper.verdict(ProtocolQuantiles(*protocol), printed, floor) == verdict
 
 
 def test_noise_levels_go_one_beyond_the_prior():
-    assert noise_levels("choice(1,3)")[-1] == 6.0
-    assert noise_levels("uniform(0,7)")[-1] == 8.0
-    assert noise_levels("uniform(0,0)")[-1] == 1.0
+    assert parse_noise("choice(1,3)").grid()[-1] == 6.0
+    assert parse_noise("uniform(0,7)").grid()[-1] == 8.0
+    assert parse_noise("uniform(0,0)").grid()[-1] == 1.0
 
 
 @pytest.mark.parametrize("figure", ["3", "4", "5", "6", "8"])
-def test_figures_are_drawn_from_rows_and_written_in_all_formats(figure, measurements, tmp_path, monkeypatch):
+def test_figures_are_drawn_from_rows_and_written_in_all_formats(figure, results, tmp_path, monkeypatch):
     module = FIGURES[figure]
-    if figure == "3":
-        monkeypatch.setattr(module, "NOISES", ("choice(1,3)", "uniform(0,5)"))
-    rows = module.compute(measurements)
+    if figure == "3":  # two priors that are measured for other figures
+        noises = ("choice(1,3)", "uniform(0,5)")
+        monkeypatch.setattr(module, "COLUMNS", tuple(map(Column, noises)))
+        monkeypatch.setattr(module, "PROFILES", tuple(Profile(noise, range(2, 8)) for noise in noises))
+    rows = module.compute(results)
     with styled():
         paths = save(module.draw(rows), rows, tmp_path, "figure")
     assert [path.suffix for path in paths] == [".csv", ".png", ".pdf", ".svg"]
@@ -131,9 +157,9 @@ def test_figures_are_drawn_from_rows_and_written_in_all_formats(figure, measurem
     assert before == [path.read_bytes() for path in paths]
 
 
-def test_figure_5_measures_every_layer_of_every_seed(measurements):
-    rows = FIGURES["5"].compute(measurements)
-    places = {(row["method"], row["layers"], row["seed"], row["after"]) for row in rows}
+def test_figure_5_measures_every_layer_of_every_seed(results):
+    rows = FIGURES["5"].compute(results)
+    places = {(row["method"], row["layers"], row["seed"], row["layer"]) for row in rows}
     expected = {("gd++", d, 0, k) for d in (1, 2) for k in range(1, d + 1)}
     expected |= {(v, d, s, k) for v in ("diag", "full") for d in (1, 3) for s in (0, 1) for k in range(1, d + 1)}
     assert places == expected | {("bayes", None, None, None)}
@@ -153,23 +179,70 @@ def test_excess_is_the_loss_above_the_bayes_predictors():
 
 
 @pytest.mark.slow
-def test_what_is_measured_ahead_in_processes_is_what_is_measured_here(small_zoo, measurements):
-    pieces = [("column", "uniform(0,5)"), ("column", "choice(1,3)"), *FIGURES["8"].pieces()[:1]]
-    pieces += [("excess", "fixed(2)", (), ())]  # for which there are no models
-    elsewhere = Measurements(zoo.Zoo(small_zoo), sequences=8192, profile_sequences=512)
-    with Processes(2) as executor:
-        elsewhere.ahead(pieces, executor)
-    assert set(elsewhere._kept) == set(pieces[:-1])
-    for here, there in zip(
-        measurements.column("choice(1,3)").rows, elsewhere.column("choice(1,3)").rows, strict=True
-    ):
-        assert there.adjusted_loss == pytest.approx(here.adjusted_loss, rel=1e-9)
+def test_what_is_measured_in_processes_is_what_is_measured_here(small_zoo, results):
+    here, missing = Column("choice(1,3)"), Excess("fixed(2)", ())
+    with ProcessExecutor(2) as executor:
+        needs = [here, FIGURES["8"].NEEDS[0], missing]
+        elsewhere = measure_all(needs, zoo.Zoo(small_zoo), executor=executor, num_sequences=8192)
+    for one, other in zip(results[here].rows, elsewhere[here].rows, strict=True):
+        assert other.adjusted_loss == pytest.approx(one.adjusted_loss, rel=1e-9)
+    assert elsewhere[FIGURES["8"].NEEDS[0]]
     with pytest.raises(zoo.UnknownModelError, match=r"no models at fixed\(2\)"):
-        elsewhere.excess("fixed(2)", (), ())
+        elsewhere[missing]
 
 
-def test_figure_8_measures_what_is_there_beside_the_baselines(measurements):
-    rows = FIGURES["8"].compute(measurements)
+@dataclass(frozen=True)
+class Counted(AbstractMeasurement[int]):
+    """Counts how often it was measured."""
+
+    number: int
+    calls: ClassVar[list[int]] = []
+
+    def measure(self, zoo, *, num_sequences=1, key=0, progress=SILENT):
+        self.calls.append(self.number)
+        return num_sequences + self.number
+
+
+def test_equal_measurements_are_made_once_and_found_by_value(small_zoo):
+    measured = measure_all([Counted(1), Counted(2), Counted(1)], zoo.Zoo(small_zoo), num_sequences=10)
+    assert Counted.calls == [1, 2]
+    assert (measured[Counted(1)], measured[Counted(2)]) == (11, 12)
+    with pytest.raises(ValueError, match="`need` must be one of the measurements that were made, got Counted"):
+        measured[Counted(3)]
+
+
+def test_what_figures_and_statements_need_is_a_value_and_measured_once():
+    stated = [need for module in FIGURES.values() for need in module.NEEDS]
+    stated += [need for statement in STATEMENTS for need in statement.needs]
+    assert all(isinstance(need, AbstractMeasurement) for need in stated)
+    assert pickle.loads(pickle.dumps(stated)) == stated  # they are sent to processes
+    assert set(stated) <= set(needs())
+    assert len(needs()) == len(set(needs()))
+
+
+def test_a_statement_about_missing_models_is_not_measured(results):
+    extrapolation = next(s for s in STATEMENTS if s.needs == (Profile("choice(1,3)", range(2, 8)),))
+    found = check_statement(extrapolation, results)
+    assert (found.statement, found.holds) == (extrapolation.text, None)
+    assert found.measured == "Not measured, since diag-7 is missing."
+
+
+def test_statements_are_checked_against_their_measurements():
+    """AdaRR is beaten from σ_max = 4 on if both families are below it, and by one of them only it is not."""
+    statement = STATEMENTS[0]
+
+    def column(need, diag):
+        losses = {("diag", 4): diag, ("full", 4): 0.1, ("ada-ridge", None): 0.2}
+        rows = [SimpleNamespace(method=m, num_layers=n, adjusted_loss=loss) for (m, n), loss in losses.items()]
+        return Table1Column(need.noise, rows, [])  # pyright: ignore[reportArgumentType]
+
+    for diag, holds in ((0.15, True), (0.25, False)):
+        measured = Results({need: column(need, diag) for need in statement.needs})
+        assert check_statement(statement, measured).holds is holds
+
+
+def test_figure_8_measures_what_is_there_beside_the_baselines(results):
+    rows = FIGURES["8"].compute(results)
     places = {(row["noise"], row["method"], row["heads"], row["layers"]) for row in rows}
     lines = {(n, m, None, None) for n in FIGURES["8"].NOISES for m in ("const-ridge", "ada-ridge", "tuned-ridge")}
     assert lines <= places
@@ -178,10 +251,9 @@ def test_figure_8_measures_what_is_there_beside_the_baselines(measurements):
 
 
 @pytest.mark.slow
-def test_the_report_names_what_is_missing(measurements, tmp_path):
-    sentences = []
-    with Processes(2) as executor:
-        page = make(measurements, tmp_path, executor, sentences.append).read_text()
+def test_the_report_names_what_is_missing(small_zoo, tmp_path):
+    with ProcessExecutor(2) as executor:
+        page = write_report(zoo.Zoo(small_zoo), tmp_path, executor=executor, num_sequences=8192).read_text()
     assert "Missing models:" in page
     assert "full-7-uniform(0,5)" in page
     assert "Not measured, since" in page

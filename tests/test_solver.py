@@ -2,7 +2,10 @@
 
 import re
 import warnings
+from dataclasses import dataclass, field
+from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,11 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from lintra import GramStatistics, NoisyRegression, oracle_weights, sample_data, solve, zoo
 from lintra.baselines import Bayes
 from lintra.kernel import library, operations
-from lintra.models import FAMILIES, InOwnUnits, Rescaled
-from lintra.regression import contexts as context_groups
+from lintra.models import FAMILIES, Rescaled, UnitBlind
+from lintra.predictor import AbstractLayered
 from lintra.regression import specialists
+from lintra.regression.contexts import group_contexts, padded_chunks
 from lintra.regression.solver import Solver
 from lintra.regression.soundness import UnsoundWarning, is_typical
+from lintra.runtime.progress import Progress
 from lintra.statistics.examples import Examples, statistics
 
 KEY = jax.random.key(0)
@@ -28,7 +33,7 @@ PENALTIES = np.logspace(-6, 6, 40)
 
 
 def contexts(count=50, n=20, d=10, dtype=np.float64):
-    x, y, truth = sample_data(NoisyRegression(dim=d, context=n), KEY, (count,), dtype)
+    x, y, truth = sample_data(NoisyRegression(dim=d, num_examples=n), (count,), dtype, key=KEY)
     return np.asarray(x), np.asarray(y), truth
 
 
@@ -38,7 +43,7 @@ def test_gram_matrices_of_the_kernel_are_those_of_plain_jax(n, d, dtype):
     x, y, _ = contexts(37, n, d, dtype)
     tokens = np.concatenate([x, y[..., None]], axis=-1).astype(float)
     expected = np.einsum("bni,bnj->bij", tokens, tokens)
-    assert library.covers(jnp.asarray(x), jnp.asarray(y))
+    assert library.supports(jnp.asarray(x), jnp.asarray(y))
     found = np.asarray(operations.gram(jnp.asarray(x), jnp.asarray(y)))
     assert found.dtype == dtype
     tolerance = 1e-5 if dtype == np.float32 else 1e-13
@@ -49,7 +54,7 @@ def test_without_the_kernel_gram_matrices_are_the_same(monkeypatch):
     x, y, _ = contexts(5)
     given = Examples(jnp.asarray(x), jnp.asarray(y), jnp.full(len(x), x.shape[1]))
     fast = statistics(given)
-    monkeypatch.setattr(library, "covers", lambda *arrays: False)
+    monkeypatch.setattr(library, "supports", lambda *arrays: False)
     np.testing.assert_allclose(fast.gram, statistics(given).gram, rtol=1e-12)
 
 
@@ -71,7 +76,7 @@ def test_chunks_lengths_and_statistics_make_no_difference(monkeypatch):
     whole = solve(x, y, model=NAME)
     np.testing.assert_allclose(solve(GramStatistics.from_data(x, y), model=NAME), whole, rtol=1e-9)
     np.testing.assert_allclose(solve(list(x), list(y), model=NAME), whole, rtol=1e-9)
-    monkeypatch.setattr("lintra.regression.contexts._CHUNK", 24_000)
+    monkeypatch.setattr("lintra.regression.chunked._MAX_BYTES", 24_000)
     np.testing.assert_allclose(solve(x, y, model=NAME), whole, rtol=1e-12)
     assert solve(x[:0], y[:0], model=NAME).shape == (0, 10)
 
@@ -99,7 +104,7 @@ def test_what_a_context_is_answered_does_not_depend_on_the_others():
         together = solve(xs, ys)
     grams = [np.column_stack(context).T @ np.column_stack(context) for context in zip(xs, ys, strict=True)]
     with pytest.warns(UnsoundWarning):
-        by_statistics = solve(GramStatistics.from_gram(np.stack(grams), lengths))
+        by_statistics = solve(GramStatistics.from_gram(np.stack(grams), np.asarray(lengths)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsoundWarning)
         alone = [solve(x[None], y[None])[0] for x, y in zip(xs, ys, strict=True)]
@@ -120,8 +125,9 @@ def test_warnings_point_to_who_called():
 
 
 def test_wide_contexts_are_read_a_few_at_a_time():
-    (group,), _, _ = context_groups.groups(np.zeros((4096, 1, 150)), np.zeros((4096, 1)), lambda dim, count: None)
-    assert max(part.stop - part.start for part in context_groups.parts(group)) * 151**2 * 8 <= 2**24
+    grouped = group_contexts(np.zeros((4096, 1, 150)), np.zeros((4096, 1)), by=lambda dim, n: None)
+    (group,) = grouped.groups
+    assert max(chunk.num_real for chunk in padded_chunks(group, 2**24)) * 151**2 * 8 <= 2**24
 
 
 @pytest.mark.filterwarnings("ignore::lintra.regression.soundness.UnsoundWarning")
@@ -137,7 +143,7 @@ def test_specialists_do_not_know_the_unit_of_labels_and_are_far_better_than_leas
 
 def test_what_explodes_is_answered_by_the_bayes_predictor_and_told():
     x, y, _ = contexts(30)
-    wild = FAMILIES["diag"].random(6, dim=10, context=20, scale=3.0, key=KEY)
+    wild = FAMILIES["diag"].random(6, dim=10, num_examples=20, scale=3.0, key=KEY)
     with pytest.warns(UnsoundWarning, match=r"On 30 of 30 contexts \(the first is number 0\)"):
         found = solve(x, y, model=wild)
     np.testing.assert_allclose(found, Bayes("uniform(0,5)").weights(GramStatistics.from_data(x, y)), rtol=1e-9)
@@ -145,10 +151,89 @@ def test_what_explodes_is_answered_by_the_bayes_predictor_and_told():
 
 def test_the_bayes_predictor_of_a_specialist_does_not_know_units_either():
     x, y, _ = contexts(10)
-    safe = Solver(InOwnUnits(Rescaled(zoo.load(NAME))), "uniform(0,5)")
-    weights = np.zeros((10, 10))
+    safe = Solver(UnitBlind(Rescaled(zoo.load(NAME))), "uniform(0,5)")
+    weights = jnp.zeros((10, 10))
     one, thousand = (safe.compare(GramStatistics.from_data(x, unit * y), weights)[0] for unit in (1.0, 1000.0))
     np.testing.assert_allclose(thousand, 1000 * np.asarray(one), rtol=1e-9)
+
+
+@dataclass(eq=False)
+class Passes:
+    """Names of the forward passes that were made, with the hash of an object, which static fields need."""
+
+    names: list[str] = field(default_factory=list)
+
+
+class Counted(AbstractLayered):
+    """A predictor that counts its forward passes while programs are compiled."""
+
+    predictor: AbstractLayered
+    passes: Passes = eqx.field(static=True)
+
+    def weights(self, stats):
+        self.passes.names.append("weights")
+        return self.predictor.weights(stats)
+
+    def layer_weights(self, stats):
+        self.passes.names.append("layer_weights")
+        return self.predictor.layer_weights(stats)
+
+
+@pytest.mark.parametrize("path", [False, True])
+def test_an_answer_takes_one_forward_pass_and_the_bayes_predictor_where_that_is_not_sound(path):
+    x, y, _ = contexts(12)
+    x = np.concatenate([x[:6], 3 * x[6:]])  # the last six are unlike training
+    stats, model, passes = GramStatistics.from_data(x, y), Rescaled(zoo.load(NAME)), Passes()
+    answer = Solver(Counted(model, passes), "uniform(0,5)").answer(stats, path=path)
+    assert passes.names == ["layer_weights" if path else "weights"]
+    replaced = sorted(answer.fallback)
+    assert 0 < len(replaced) < 12
+    own, bayes = np.asarray(model.weights(stats)), np.asarray(Bayes("uniform(0,5)").weights(stats))
+    is_replaced = np.isin(np.arange(12), replaced)
+    np.testing.assert_allclose(answer.weights, np.where(is_replaced[:, None], bayes, own), rtol=1e-9)
+    if answer.path is not None:
+        assert path
+        steps = np.where(is_replaced[:, None, None], bayes[:, None], np.asarray(model.layer_weights(stats)))
+        np.testing.assert_allclose(answer.path, steps, rtol=1e-9)
+    else:
+        assert not path
+
+
+def test_contexts_are_in_one_chunk_each_and_chunks_are_padded_to_powers_of_two():
+    rng, lengths = np.random.default_rng(0), [3, 7, 4, 30, 5, 8, 29, 6, 7]
+    xs, ys = [rng.normal(size=(n, 2)) for n in lengths], [rng.normal(size=n) for n in lengths]
+    seen = []
+    for group in group_contexts(xs, ys, by=lambda dim, n: n < 7).groups:
+        for chunk in padded_chunks(group, 4 * group.num_bytes):
+            assert isinstance(chunk.data, Examples)
+            assert len(chunk.data.x) in (1, 2, 4)
+            assert len(chunk.indices) == chunk.num_real <= len(chunk.data.x) < 2 * chunk.num_real
+            rows = [*range(chunk.num_real), *[chunk.num_real - 1] * (len(chunk.data.x) - chunk.num_real)]
+            for row, data_row in enumerate(rows):
+                index = chunk.indices[data_row]
+                n = int(chunk.data.num_examples[row])
+                assert n == lengths[index]
+                np.testing.assert_array_equal(chunk.data.x[row, :n], xs[index])
+                np.testing.assert_array_equal(chunk.data.y[row, :n], ys[index])
+                assert not np.asarray(chunk.data.x[row, n:]).any()
+            seen.extend(chunk.indices)
+    assert sorted(seen) == list(range(len(lengths)))
+
+
+def test_progress_is_told_after_each_chunk(monkeypatch):
+    class Recorded(Progress):
+        told: ClassVar = []
+
+        def start(self, text, total=None):
+            self.told.append((text, total))
+
+        def update(self, done, **fields):
+            self.told.append(done)
+
+    x, y, _ = contexts(10)
+    monkeypatch.setattr("lintra.regression.chunked._MAX_BYTES", 4 * (x[0].nbytes + y[0].nbytes))
+    solve(x, y, model=NAME, progress=Recorded())
+    assert Recorded.told == [("contexts", 3), 1, 2, 3]
 
 
 def correlated(rng, shape, correlation):
@@ -287,10 +372,10 @@ def test_statistics_cannot_be_centred():
 
 def test_another_number_of_contexts_compiles_nothing_new():
     x, y, _ = contexts(60)
-    wild = FAMILIES["diag"].random(6, dim=10, context=20, scale=3.0, key=KEY)
+    wild = FAMILIES["diag"].random(6, dim=10, num_examples=20, scale=3.0, key=KEY)
     compiled = []
 
-    def note(event, seconds, **_):
+    def note(event: str, duration_secs: float, **_: str | int | float) -> None:
         compiled.append(event) if event.endswith("backend_compile_duration") else None
 
     jax.monitoring.register_event_duration_secs_listener(note)
@@ -327,9 +412,19 @@ def count_of_bad_answers(batches, size, dtype):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsoundWarning)
         return sum(
-            int((~np.isfinite(solve(*adversarial(rng, size, n, d, dtype), model=model, **settings))).sum())
+            int(
+                (
+                    ~np.isfinite(
+                        solve(
+                            *adversarial(rng, size, n, d, dtype),
+                            model=model,
+                            standardise=number % 2 == 1,
+                            fit_intercept=number % 2 == 1,
+                        )
+                    )
+                ).sum()
+            )
             for number in range(batches)
-            for settings in [{"standardise": number % 2 == 1, "fit_intercept": number % 2 == 1}]
             for n, d, model in ((20, 10, NAME), (20, 10, FULL), (1, 3, "auto"), (5, 8, "auto"), (12, 3, "auto"))
         )
 
@@ -372,8 +467,8 @@ def test_what_is_no_model_is_refused_in_a_sentence(model):
 
 def test_every_specialist_is_there():
     cards = specialists.published().cards
-    wanted = {specialists.name(d, n) for d in specialists.DIMS for n in specialists.contexts(d)}
-    assert set(cards) == wanted
+    expected = {specialists.name(d, n) for d in specialists.DIMS for n in specialists.trained_num_examples(d)}
+    assert set(cards) == expected
     for name, card in cards.items():
         each = 0.1 if card["context"] < 4 * card["dim"] else 0.04  # of a weight's variance
         assert card["bayes_floor"] < card["adjusted_loss"] < each * card["dim"], name

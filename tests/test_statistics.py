@@ -17,19 +17,19 @@ LEVEL = 1e-3  # of every statistical test below; seeds are fixed, so each either
 
 
 def test_the_gram_matrix_is_the_sum_over_tokens(getkey):
-    x, y, _ = sample_data(NoisyRegression(dim=3, context=7), getkey())
+    x, y, _ = sample_data(NoisyRegression(dim=3, num_examples=7), key=getkey())
     stats = GramStatistics.from_data(x, y)
     tokens = np.column_stack([x, y])
     assert np.allclose(stats.gram, sum(np.outer(e, e) for e in tokens), rtol=1e-13)
     assert np.allclose(stats.xx, x.T @ x)
     assert np.allclose(stats.xy, x.T @ y)
     assert np.allclose(stats.yy, y @ y)
-    assert stats.count == 7
+    assert stats.num_examples == 7
     assert stats.dim == 3
 
 
 def test_a_batch_a_stream_and_a_merge_say_the_same(getkey):
-    x, y, _ = sample_data(NoisyRegression(dim=3, context=12), getkey(), (2, 5))
+    x, y, _ = sample_data(NoisyRegression(dim=3, num_examples=12), (2, 5), key=getkey())
     batch = GramStatistics.from_data(x, y)
     assert batch.gram.shape == (2, 5, 4, 4)
     one = GramStatistics.from_data(x[1, 2], y[1, 2])
@@ -39,14 +39,14 @@ def test_a_batch_a_stream_and_a_merge_say_the_same(getkey):
     )
     for other in (jax.tree.map(lambda leaf: leaf[1, 2], batch), stream, jax.tree.map(lambda a: a[1, 2], halves)):
         assert np.allclose(one.gram, other.gram, rtol=1e-13)
-        assert one.count == other.count == 12
+        assert one.num_examples == other.num_examples == 12
 
 
 def test_a_gram_matrix_from_elsewhere_is_taken_as_it_is(getkey):
-    stats, _ = sample_statistics(NoisyRegression(dim=3, context=7), getkey(), (4,))
+    stats, _ = sample_statistics(NoisyRegression(dim=3, num_examples=7), (4,), key=getkey())
     again = GramStatistics.from_gram(np.asarray(stats.gram), 7)
     assert np.array_equal(again.gram, stats.gram)
-    assert np.array_equal(again.count, stats.count)
+    assert np.array_equal(again.num_examples, stats.num_examples)
 
 
 finite = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.floats(-1e3, 1e3))
@@ -86,12 +86,12 @@ def test_data_whose_squares_overflow_is_refused():
 
 
 def test_data_in_32_bits_is_summed_in_64(getkey):
-    x, y, _ = sample_data(NoisyRegression(), getkey(), (), jnp.float32)
+    x, y, _ = sample_data(NoisyRegression(), (), jnp.float32, key=getkey())
     assert GramStatistics.from_data(x, y).gram.dtype == jnp.float64
 
 
 def test_batches_of_unequal_shape_are_not_merged(getkey):
-    many, one = (sample_statistics(NoisyRegression(), getkey(), shape)[0] for shape in ((5,), ()))
+    many, one = (sample_statistics(NoisyRegression(), shape, key=getkey())[0] for shape in ((5,), ()))
     with pytest.raises(ValueError, match=r"Batches of shapes \(5,\) and \(\)"):
         many.merge(one)
 
@@ -99,7 +99,7 @@ def test_batches_of_unequal_shape_are_not_merged(getkey):
 def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
     with pytest.raises(ValueError, match="got none"):
         GramStatistics.from_chunks([])
-    small, large = (sample_statistics(NoisyRegression(dim=d), getkey())[0] for d in (2, 3))
+    small, large = (sample_statistics(NoisyRegression(dim=d), key=getkey())[0] for d in (2, 3))
     with pytest.raises(ValueError, match="2 and 3 inputs"):
         small.merge(large)
 
@@ -109,12 +109,12 @@ def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
     [
         (np.ones((2, 3)), 1, "shape"),
         (np.ones((1, 1)), 1, "d ≥ 1"),
-        (np.eye(3), 0, "`count`"),
-        (np.eye(3), 1.5, "`count`"),
-        (np.eye(3), [1, 2], "`count`"),
+        (np.eye(3), 0, "`num_examples`"),
+        (np.eye(3), 1.5, "`num_examples`"),
+        (np.eye(3), [1, 2], "`num_examples`"),
         (np.triu(np.ones((3, 3))), 1, "symmetric"),
         (-np.eye(3), 5, "negative eigenvalue"),
-        (np.eye(3), "a", "`count`"),
+        (np.eye(3), "a", "`num_examples`"),
     ],
 )
 def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
@@ -128,8 +128,8 @@ def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
         ((4, 3, 2), (4,), r"`gram` must have shape .* got \(4, 3, 2\)"),
         ((3,), (), r"`gram` must have shape .* got \(3,\)"),
         ((4, 1, 1), (4,), "d ≥ 1"),
-        ((4, 3, 3), (), r"`count` must have the leading axes \(4,\) of `gram`, got shape \(\)"),
-        ((4, 3, 3), (5,), r"`count` must have the leading axes \(4,\) of `gram`, got shape \(5,\)"),
+        ((4, 3, 3), (), r"`num_examples` must have the leading axes \(4,\) of `gram`, got shape \(\)"),
+        ((4, 3, 3), (5,), r"`num_examples` must have the leading axes \(4,\) of `gram`, got shape \(5,\)"),
     ],
 )
 def test_statistics_of_shapes_that_do_not_fit_are_refused(gram, count, says):
@@ -145,12 +145,14 @@ def test_an_empty_batch_of_gram_matrices_is_refused():
 
 
 def test_statistics_go_through_transformations(getkey):
-    stats, _ = sample_statistics(NoisyRegression(dim=3), getkey(), (4, 2))
-    doubled = jax.jit(jax.vmap(lambda one: one.merge(one), in_axes=(GramStatistics(gram=0, count=0),)))(stats)
+    stats, _ = sample_statistics(NoisyRegression(dim=3), (4, 2), key=getkey())
+    doubled = jax.jit(jax.vmap(lambda one: one.merge(one), in_axes=(GramStatistics(gram=0, num_examples=0),)))(
+        stats
+    )
     assert np.array_equal(doubled.gram, 2 * stats.gram)
     assert jax.tree.map(lambda leaf: leaf[:, :, None], stats).gram.shape == (4, 2, 1, 4, 4)
     assert jax.tree.map(jnp.ndim, stats) == GramStatistics(4, 2)
-    slope = jax.grad(lambda gram: GramStatistics(gram, stats.count).label_rms.sum())(stats.gram)
+    slope = jax.grad(lambda gram: GramStatistics(gram, stats.num_examples).label_rms.sum())(stats.gram)
     assert np.isfinite(slope).all()
 
 
@@ -173,10 +175,10 @@ def test_sampled_statistics_follow_the_law_of_drawn_data(context, covariance, ge
     spectrum = np.asarray([0.2, 1.0, 2.0, 4.0])
     rotation = random_rotation(np.random.default_rng(1), 4)
     choices = {None: None, "spectrum": spectrum, "rotated": rotation @ np.diag(spectrum) @ rotation.T}
-    problem = NoisyRegression(dim=4, context=context, noise="uniform(1,3)", covariance=choices[covariance])
-    x, y, truth = sample_data(problem, getkey(), (20_000,))
+    problem = NoisyRegression(dim=4, num_examples=context, noise="uniform(1,3)", covariance=choices[covariance])
+    x, y, truth = sample_data(problem, (20_000,), key=getkey())
     drawn = _features(GramStatistics.from_data(x, y), truth)
-    sampled = _features(*sample_statistics(problem, getkey(), (20_000,)))
+    sampled = _features(*sample_statistics(problem, (20_000,), key=getkey()))
     for name, values in drawn.items():
         if context < 4 and name == "eigenvalue 0":
             continue  # zero on both sides
@@ -187,7 +189,9 @@ def test_sampled_statistics_follow_the_law_of_drawn_data(context, covariance, ge
 def test_moments_of_sampled_statistics(context, getkey):
     """Means of Σ, tr Σ², λ against their closed forms, within 4.5 standard errors."""
     d, n, size = 4, context, 50_000
-    stats, truth = sample_statistics(NoisyRegression(dim=d, context=n, noise="fixed(2)"), getkey(), (size,))
+    stats, truth = sample_statistics(
+        NoisyRegression(dim=d, num_examples=n, noise="fixed(2)"), (size,), key=getkey()
+    )
     squares = np.sum(np.asarray(stats.xx) ** 2, axis=(1, 2))
     for values, mean in [
         (np.asarray(stats.xx[:, 0, 0]), n),
@@ -200,24 +204,26 @@ def test_moments_of_sampled_statistics(context, getkey):
 
 
 def test_noise_free_labels_lie_on_the_plane(getkey):
-    stats, truth = sample_statistics(NoisyRegression(noise="fixed(0)"), getkey(), (100,))
+    stats, truth = sample_statistics(NoisyRegression(noise="fixed(0)"), (100,), key=getkey())
     assert np.allclose(stats.xy, jnp.einsum("bij,bj->bi", stats.xx, truth.weights), rtol=1e-12)
 
 
 def test_n_equal_to_d_leaves_no_residual(getkey):
-    stats, _ = sample_statistics(NoisyRegression(dim=4, context=4), getkey(), (100,))
+    stats, _ = sample_statistics(NoisyRegression(dim=4, num_examples=4), (100,), key=getkey())
     explained = np.einsum("bi,bi->b", stats.xy, np.linalg.solve(stats.xx, stats.xy[..., None])[..., 0])
     assert np.allclose(explained, stats.yy, rtol=1e-6)
 
 
 def test_sampling_can_work_in_32_bits(getkey):
     for context in (3, 20):
-        stats, truth = sample_statistics(NoisyRegression(dim=4, context=context), getkey(), (5,), jnp.float32)
+        stats, truth = sample_statistics(
+            NoisyRegression(dim=4, num_examples=context), (5,), jnp.float32, key=getkey()
+        )
         assert stats.gram.dtype == truth.weights.dtype == truth.noise_std.dtype == jnp.float32
 
 
 def test_known_data_can_be_collected_inside_a_transformation(getkey):
-    x, y, truth = sample_data(NoisyRegression(), getkey(), (3,))
+    x, y, truth = sample_data(NoisyRegression(), (3,), key=getkey())
 
     @jax.jit
     def inside():

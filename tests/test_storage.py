@@ -27,7 +27,7 @@ def test_a_model_comes_back_bit_for_bit(model, tmp_path):
     metadata = model_file.read_metadata(path)
     assert (metadata["family"], metadata["layers"]) == (model.family, str(model.num_layers))
     assert (metadata["heads"], metadata["dim"]) == (str(model.num_heads), str(model.dim))
-    assert (metadata["context"], metadata["noise"]) == (str(model.context), "uniform(0,5)")
+    assert (metadata["context"], metadata["noise"]) == (str(model.num_examples), "uniform(0,5)")
 
 
 def test_the_file_holds_the_matrices_as_printed(tmp_path):

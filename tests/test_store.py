@@ -6,10 +6,25 @@ from typer.testing import CliRunner
 from lintra import zoo
 from lintra.cli import app
 from lintra.models import GDPlusPlus
-from lintra.runtime.processes import Processes
-from lintra.sweep import GRIDS, Store, chain, run
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.processes import ProcessExecutor
+from lintra.runtime.progress import Progress
+from lintra.sweep import GRIDS, Store, chain, run_sweep
 
-CELLS = chain("fixed(1)", 3, dim=3, context=8, variants=("gd++",))
+CELLS = chain(NoisyRegression(3, 8, "fixed(1)"), 3, families=("gd++",))
+
+
+class Messages(Progress):
+    """Collects messages and updates."""
+
+    def __init__(self):
+        self.texts, self.updates = [], []
+
+    def message(self, text):
+        self.texts.append(text)
+
+    def update(self, done, **fields):
+        self.updates.append((done, fields))
 
 
 def _damage(store, kind):
@@ -30,35 +45,36 @@ def store(tmp_path, getkey):
     kept = Store(tmp_path)
     kept.prepare()
     for cell in CELLS:
-        model = GDPlusPlus.random(cell.task.layers, dim=3, context=8, key=getkey())
-        kept.write(cell, model, {"held_out": 1.0}, seconds=1.0)
+        model = GDPlusPlus.random(cell.spec.num_layers, dim=3, num_examples=8, key=getkey())
+        kept.write(cell, model, {"validation_loss": 1.0}, seconds=1.0)
     return kept
 
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "altered", "another model"])
 def test_a_damaged_cell_counts_as_missing_and_is_said_once(store, kind):
-    said = []
-    watched = Store(store.folder, said.append)
+    messages = Messages()
+    watched = Store(store.folder, messages)
     assert watched.missing(CELLS) == []
     _damage(store, kind)
     assert watched.missing(CELLS) == [CELLS[1]]
     assert watched.missing(CELLS) == [CELLS[1]]
-    (sentence,) = said
-    assert sentence.startswith("The file of gd++-2-fixed(1)-n8-d3 cannot be used and counts as missing: ")
+    (text,) = messages.texts
+    assert text.startswith("The file of gd++-2-fixed(1)-n8-d3 cannot be used and counts as missing: ")
     assert not watched.holds(CELLS[1])
     assert store.path(CELLS[1]).with_suffix(".damaged").exists()
 
 
 def test_a_sweep_trains_a_damaged_cell_again_and_says_so(store):
     _damage(store, "empty")
-    said = []
-    with Processes(1) as executor:
-        failures = run([CELLS], store.folder, executor, watch=lambda *_: None, say=said.append)
+    messages = Messages()
+    with ProcessExecutor(1) as executor:
+        failures = run_sweep([CELLS], Store(store.folder, messages), executor, progress=messages)
     assert failures == []
-    assert len(said) == 1
-    assert "counts as missing" in said[0]
+    (text,) = messages.texts
+    assert "counts as missing" in text
+    assert messages.updates[-1] == (3, {"running": 0, "failed": 0, "seconds_left": 0.0})
     assert store.load(CELLS[1]).num_layers == 2
-    assert store.seconds()[CELLS[1].key] != 1.0
+    assert store.seconds()[CELLS[1].digest] != 1.0
 
 
 def test_a_zoo_is_published_without_the_damaged_cell(store, monkeypatch, tmp_path):

@@ -5,19 +5,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from crashing import Crashing, Deadly
-from lintra import Task
-from lintra.runtime.processes import Processes
-from lintra.sweep import GRIDS, Cell, Store, chain, run, shard, store, train_chain
+from crashing import KillsItsProcess, Raises
+from lintra import ModelSpec
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.processes import ProcessExecutor
+from lintra.sweep import GRIDS, Cell, Store, chain, run_sweep, shard, store, train_chain
 from lintra.training import Fast
 from lintra.zoo import model_file
 
-SMALL = {"dim": 3, "context": 8, "variants": ("gd++", "diag")}
-QUICK = Fast(blocks=4)
+SMALL: dict[str, Any] = {"families": ("gd++", "diag")}
+QUICK = Fast(num_blocks=4)
 
 
 @pytest.mark.parametrize("grid", GRIDS)
@@ -25,19 +27,21 @@ def test_every_cell_comes_after_its_parents_or_is_of_another_chain(grid):
     chains = GRIDS[grid]()
     everything = {cell for cells in chains for cell in cells}
     for cells in chains:
-        for place, cell in enumerate(cells):
+        for position, cell in enumerate(cells):
             for parent in cell.parents().values():
                 assert parent in everything
-                assert parent not in cells or cells.index(parent) < place
+                assert parent not in cells or cells.index(parent) < position
 
 
 def test_the_grid_of_table_1_is_all_of_it():
     cells = [cell for cells in GRIDS["table1"]() for cell in cells]
     assert len(set(cells)) == len(cells)
-    first = [cell for cell in cells if cell.seed == 0 and cell.task.layers <= 7]
+    first = [cell for cell in cells if cell.seed == 0 and cell.spec.num_layers <= 7]
     assert len(first) == 210
-    seeds = [cell for cell in cells if cell.task.noise == "uniform(0,5)" and cell.task.variant == "full"]
-    assert {(cell.task.layers, cell.seed) for cell in seeds} == {(d, s) for d in range(1, 9) for s in range(5)}
+    seeds = [
+        cell for cell in cells if str(cell.spec.problem.noise) == "uniform(0,5)" and cell.spec.family == "full"
+    ]
+    assert {(cell.spec.num_layers, cell.seed) for cell in seeds} == {(d, s) for d in range(1, 9) for s in range(5)}
 
 
 def test_shards_share_out_all_chains():
@@ -50,27 +54,27 @@ def test_shards_share_out_all_chains():
 
 def test_the_hash_follows_everything_that_the_result_follows_from():
     cells = [
-        Cell(Task("diag", 1, "fixed(1)")),
-        Cell(Task("diag", 2, "fixed(1)")),
-        Cell(Task("diag", 1, "fixed(1)"), seed=1),
-        Cell(Task("diag", 1, "fixed(1)"), recipe=Fast(objective="truth")),
+        Cell(ModelSpec("diag", 1, "fixed(1)")),
+        Cell(ModelSpec("diag", 2, "fixed(1)")),
+        Cell(ModelSpec("diag", 1, "fixed(1)"), seed=1),
+        Cell(ModelSpec("diag", 1, "fixed(1)"), recipe=Fast(objective="truth")),
     ]
-    assert len({cell.key for cell in cells}) == len(cells)
-    assert cells[0].key == Cell(Task("diag", 1, "fixed(1.0)")).key
+    assert len({cell.digest for cell in cells}) == len(cells)
+    assert cells[0].digest == Cell(ModelSpec("diag", 1, "fixed(1.0)")).digest
 
 
 def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_path):
-    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    cells = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
     store = Store(tmp_path)
     store.prepare()
     assert train_chain(cells, str(tmp_path)) == []
     before = {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
     assert train_chain(cells, str(tmp_path)) == []
     assert before == {cell: store.path(cell).stat().st_mtime_ns for cell in cells}
-    assert store.seconds().keys() == {cell.key for cell in cells}
-    assert store.card(cells[0])["settings"]["tail"] == 1e-8
+    assert store.seconds().keys() == {cell.digest for cell in cells}
+    assert store.card(cells[0])["settings"]["min_mass"] == 1e-8
     store.path(cells[0]).write_bytes(store.path(cells[0]).read_bytes()[:-8])
-    with pytest.raises(ValueError, match="not a whole safetensors file"):
+    with pytest.raises(ValueError, match="not an intact safetensors file"):
         store.load(cells[0])
     content = store.path(cells[1]).read_bytes()
     assert train_chain(cells, str(tmp_path)) == []
@@ -78,29 +82,29 @@ def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_pat
     assert store.path(cells[1]).read_bytes() == content
     with (tmp_path / "journal.jsonl").open("a") as journal:
         journal.write('{"cell": "gd++-')
-    assert store.seconds().keys() == {cell.key for cell in cells}
+    assert store.seconds().keys() == {cell.digest for cell in cells}
 
 
 def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path):
-    cells = chain("fixed(1)", 3, **SMALL, recipe=Crashing(blocks=4))
+    cells = chain(NoisyRegression(3, 8, "fixed(1)"), 3, **SMALL, recipe=Raises(num_blocks=4))
     Store(tmp_path).prepare()
     failures = train_chain(cells, str(tmp_path))
     assert {failure.cell.name for failure in failures} == {"diag-2-fixed(1)-n8-d3", "diag-3-fixed(1)-n8-d3"}
-    assert failures[0].sentence == "RuntimeError: no such luck"
-    assert "diag-2-fixed(1)-n8-d3, which failed" in failures[1].sentence
+    assert failures[0].reason == "RuntimeError: this cell fails"
+    assert "diag-2-fixed(1)-n8-d3, which failed" in failures[1].reason
     assert len(Store(tmp_path).missing(cells)) == 2
 
 
 def test_a_store_that_cannot_be_written_to_is_said_and_cells_are_named(tmp_path):
-    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    cells = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
     (tmp_path / "store").write_text("not a folder")
     failures = train_chain(cells, str(tmp_path / "store"))
     assert [failure.cell for failure in failures] == list(cells)
-    assert "the store cannot be used" in failures[0].sentence
+    assert "the store cannot be used" in failures[0].reason
 
 
 def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_completes(tmp_path, monkeypatch):
-    cells = chain("fixed(1)", 2, dim=3, context=8, variants=("gd++",))
+    cells = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
     Store(tmp_path).prepare()
 
     real = model_file.save
@@ -114,49 +118,52 @@ def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_compl
         patch.setattr(store, "save", save)
         failures = train_chain(cells, str(tmp_path))
     assert [failure.cell for failure in failures] == [cells[1]]
-    assert "the store cannot be used: [Errno 30] Read-only file system" in failures[0].sentence
+    assert "the store cannot be used: [Errno 30] Read-only file system" in failures[0].reason
     assert train_chain(cells, str(tmp_path)) == []
     assert Store(tmp_path).missing(cells) == []
 
 
 def test_a_second_start_completes_what_crashed(tmp_path):
-    crashing, sound = (chain("fixed(1)", 3, **SMALL, recipe=recipe) for recipe in (Crashing(blocks=4), QUICK))
-    with Processes(1) as executor:
-        failures = run([crashing], tmp_path, executor, watch=lambda *_: None)
+    crashing, sound = (
+        chain(NoisyRegression(3, 8, "fixed(1)"), 3, **SMALL, recipe=recipe)
+        for recipe in (Raises(num_blocks=4), QUICK)
+    )
+    with ProcessExecutor(1) as executor:
+        failures = run_sweep([crashing], Store(tmp_path), executor)
         assert len(failures) == 2
         kept = {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
-        assert run([sound], tmp_path, executor, watch=lambda *_: None) == []
+        assert run_sweep([sound], Store(tmp_path), executor) == []
     assert len(kept) == 4
     assert kept.items() <= {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}.items()
 
 
 def test_leaving_processes_by_an_exception_ends_them(tmp_path):
-    begun, futures = time.monotonic(), []
+    started, futures = time.monotonic(), []
 
     def interrupted():
-        with Processes(2) as executor:
+        with ProcessExecutor(2) as executor:
             futures.extend(executor.submit(time.sleep, 600) for _ in range(3))
             time.sleep(1.0)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - started < 60
     assert all(future.done() for future in futures)
 
 
 @pytest.mark.slow
 def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
-    deadly, sound = (
-        chain("fixed(2)", 1, **SMALL, recipe=Deadly(blocks=4)),
-        chain("fixed(1)", 2, **SMALL, recipe=QUICK),
+    killing, sound = (
+        chain(NoisyRegression(3, 8, "fixed(2)"), 1, **SMALL, recipe=KillsItsProcess(num_blocks=4)),
+        chain(NoisyRegression(3, 8, "fixed(1)"), 2, **SMALL, recipe=QUICK),
     )
-    with Processes(2) as executor:
-        failures = run([deadly, sound], tmp_path, executor, watch=lambda *_: None)
-    assert [(failure.cell.name, failure.sentence) for failure in failures] == [
+    with ProcessExecutor(2) as executor:
+        failures = run_sweep([killing, sound], Store(tmp_path), executor)
+    assert [(failure.cell.name, failure.reason) for failure in failures] == [
         ("diag-1-fixed(2)-n8-d3", "its worker died: exit code -9")
     ]
-    assert Store(tmp_path).missing([*deadly, *sound]) == [deadly[1]]
+    assert Store(tmp_path).missing([*killing, *sound]) == [killing[1]]
 
 
 def test_shards_processes_and_a_cluster_make_the_same_bytes_even_when_a_worker_is_killed(tmp_path):

@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 
 from lintra import theory
 from lintra.cli import app
-from lintra.theory import Check, Slope, convergence, implicit, noise_levels, optima, quadratic
+from lintra.theory import Check, LineFit, convergence, implicit, noise_levels, optima, quadratic
 
 TIMED = {"theorem-4.2", "more-heads", "theorem-5.2", "section-5.2", "one-layer", "gd++-floor", "bayes-floor"}
 
 
 @pytest.mark.parametrize("claim", sorted(set(theory.CLAIMS) - TIMED))
 def test_a_claim_holds(claim):
-    found = theory.run([claim])[claim].checks
+    found = theory.check_claims([claim])[claim].checks
     assert found
     assert [check for check in found if not check.expected] == []
 
@@ -25,7 +25,7 @@ def test_a_claim_holds(claim):
 @pytest.mark.slow
 @pytest.mark.parametrize("claim", sorted(TIMED))
 def test_a_claim_that_takes_longer_holds(claim):
-    found = theory.run([claim])[claim].checks
+    found = theory.check_claims([claim])[claim].checks
     assert [check for check in found if not check.expected] == []
 
 
@@ -41,7 +41,7 @@ def test_a_claim_that_takes_longer_holds(claim):
         lambda: convergence.lemma_a_2(error=0.5),
         lambda: convergence.lemma_a_3(third=0.3),
         lambda: convergence.lemma_a_3(limit=2.0),
-        lambda: noise_levels.section_5_3(kept="Σr²"),
+        lambda: noise_levels.section_5_3(term="Σr²"),
         lambda: optima.known_noise(factor=1.2),
     ],
 )
@@ -79,7 +79,7 @@ def test_relations():
 def test_a_slope_covers_the_truth_as_often_as_it_says():
     rng, x = np.random.default_rng(0), np.linspace(0, 1, 6)
     error = np.asarray([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
-    slopes = [Slope.of(x, 2 * x + error * rng.normal(size=6), error).interval for _ in range(2000)]
+    slopes = [LineFit.fit(x, 2 * x + error * rng.normal(size=6), error).interval for _ in range(2000)]
     share = np.mean([low < 2.0 < high for low, high in slopes])
     assert abs(share - 0.95) < 4 * (0.05 * 0.95 / 2000) ** 0.5
 

@@ -9,23 +9,28 @@ The numbers agree to 1e-7 between the kernel's instruction sets, plain JAX, and 
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lintra.problem.noisy_regression import NoisyRegression
 from lintra.regression import specialist_training
+from lintra.runtime.progress import Progress
 from lintra.sweep import Cell, Store, grid, train_chain
-from lintra.training import Fast, Task, TrainingFailedError, follow, loop, train
+from lintra.training import Fast, ModelSpec, TrainingFailedError, loop, run_stages, train
 from lintra.training.descent.soap import scale_by_soap
-from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
+from lintra.training.growth.diagonal import DiagonalGrowth
+from lintra.training.growth.gdpp import GDPlusPlusGrowth
+from lintra.training.growth.restarts import perturbations
 from lintra.training.starts import RandomStarts
 from lintra.training.version import TRAINING_VERSION
 
 VERSION = 1  # of the numbers below
 KEY = jax.random.key(0)
-TASK = Task("diag", 2, "choice(1,3)", dim=2, context=6)
+SPEC = ModelSpec("diag", 2, NoisyRegression(2, 6, "choice(1,3)"))
 ADVICE = "Read the docstring of this file: was training meant to change?"
 
 
@@ -41,30 +46,33 @@ def test_the_pinned_numbers_are_of_this_training_version():
 
 
 def test_numbers_of_a_grown_gdpp():
-    stage = GDPlusPlusGrowth("gd++", KEY, replace(TASK, variant="gd++"), hops=3)
-    assert_pinned(follow([stage], {})["gd++"].rates, [-0.25325329, -0.251404883, -0.1, -0.743494714])
+    stage = GDPlusPlusGrowth("gd++", KEY, replace(SPEC, family="gd++"), num_restarts=3)
+    model: Any = run_stages([stage])["gd++"]
+    assert_pinned(model.rates, [-0.25325329, -0.251404883, -0.1, -0.743494714])
 
 
 def test_numbers_of_perturbations():
     """Apart, since a search that finds no better fit leaves no trace in the model."""
-    factors, orders = zip(*GDPlusPlusGrowth("gd++", KEY, TASK, hops=4).perturbations((3, 1, 1)), strict=True)
+    stage = GDPlusPlusGrowth("gd++", KEY, SPEC)
+    factors, orders = zip(*perturbations(stage.restart_key, 4, (3, 1, 1)), strict=True)
     assert_pinned(factors[:2], [1.672182168, 1.609155582, 1.136523311, 1.057209872, 0.928812552, 0.973242916])
     assert_pinned(orders, [0, 1, 2, 2, 1, 0, 0, 1, 2, 0, 1, 2])
 
 
 def test_numbers_of_a_grown_diag():
-    model = follow([DiagonalGrowth("diag", KEY, TASK, held_out=8192, hops=2)], {})["diag"]
+    model: Any = run_stages([DiagonalGrowth("diag", KEY, SPEC, num_validation=8192, num_restarts=2)])["diag"]
     assert_pinned(model.p, [-0.083151068, -0.129225248, 0.15, -0.677746874])
     assert_pinned(model.q, [2.533689297, 0.183495779, 1.798722486, 0.007786378])
 
 
 def test_numbers_of_full_after_a_few_steps():
     """With Adam: SOAP's eigenvectors of slopes of low rank are arbitrary, and rounding chooses among them."""
-    task = replace(TASK, variant="full")
-    stage = Fast(pool=8192).stages(task, KEY)[2]
-    starts = RandomStarts(task, 2, scale=0.1, unit=stage.unit)
-    small = {"steps": 30, "round": 15, "held_out": 8192, "widened": 1024, "dtype": "float64", "optimiser": "adam"}
-    model = follow([replace(stage, starts=starts, **small)], {})["full"]
+    spec = replace(SPEC, family="full")
+    stage: Any = Fast(pool_size=8192).stages(spec, KEY)[2]
+    starts = RandomStarts(spec, 2, scale=0.1, label_scale=stage.source.label_scale)
+    source = replace(stage.source, num_validation=8192, num_widened=1024, dtype="float64")
+    small = {"num_steps": 30, "validate_every": 15}
+    model: Any = run_stages([replace(stage, starts=starts, source=source, optimiser="adam", **small)])["full"]
     assert_pinned(
         model.p[:, :, -1], [-0.293028339, 0.019503949, 0.158682835, -0.587710324, -0.063177108, 0.115008391]
     )
@@ -110,31 +118,29 @@ def test_numbers_of_soap_on_given_slopes():
 
 def test_the_constants_of_the_fast_recipe():
     """Those that are no settings of the recipe, and so in no hash."""
-    stages = Fast().stages(replace(TASK, variant="full", layers=4), KEY)
-    assert [stage.name for stage in stages] == ["gd++", "start", "full", "chosen"], ADVICE
-    names = (
-        "steps",
-        "learning_rate",
-        "warm_up",
-        "batch",
-        "pool",
-        "widened",
-        "clip",
-        "limit",
-        "held_out",
-        "optimiser",
-    )
-    found = [[getattr(stage, name) for name in names] for stage in stages[1:3]]
+    stages: list[Any] = Fast().stages(replace(SPEC, family="full", num_layers=4), KEY)
+    assert [stage.name for stage in stages] == ["gd++", "start", "full", "selected"], ADVICE
+    found = [
+        [
+            *(stage.num_steps, stage.schedule.learning_rate, stage.schedule.warmup_steps),
+            *(stage.source.batch_size, stage.source.pool_size, stage.source.num_widened),
+            *(stage.guard.clip_norm, stage.guard.max_norm, stage.source.num_validation, stage.optimiser),
+        ]
+        for stage in stages[1:3]
+    ]
     assert found == [
         [1600, 3e-2, 200, 256, 65_536, 1311, 0.25, 0.01, 16_384, "soap"],
         [6000, 2e-2, 50, 1024, 393_216, 7864, 0.25, 0.01, 16_384, "soap"],
     ], ADVICE
-    growth = [GDPlusPlusGrowth("gd++", KEY, TASK), DiagonalGrowth("diag", KEY, TASK)]
-    assert [(stage.hops, stage.glance, stage.hop) for stage in growth] == [(200, 60, 0), (24, 8, 25)], ADVICE
+    growth = [GDPlusPlusGrowth("gd++", KEY, SPEC), DiagonalGrowth("diag", KEY, SPEC)]
+    assert [(stage.num_restarts, stage.screening_steps, stage.refinement_steps) for stage in growth] == [
+        (200, 60, 0),
+        (24, 8, 25),
+    ], ADVICE
 
 
 def test_a_cell_of_another_training_version_is_trained_again(tmp_path, monkeypatch):
-    cell = Cell(Task("gd++", 1, "fixed(1)", dim=2, context=6))
+    cell = Cell(ModelSpec("gd++", 1, NoisyRegression(2, 6, "fixed(1)")))
     store = Store(tmp_path)
     store.prepare()
     assert train_chain((cell,), str(tmp_path)) == []
@@ -146,16 +152,17 @@ def test_a_cell_of_another_training_version_is_trained_again(tmp_path, monkeypat
 
 
 def test_a_run_of_another_training_version_is_not_resumed(tmp_path, monkeypatch):
-    task = replace(TASK, variant="gd++")
+    spec = replace(SPEC, family="gd++")
 
-    def interrupt(*_):
-        raise TrainingFailedError("interrupted")
+    class Interrupt(Progress):
+        def update(self, done, **fields):
+            raise TrainingFailedError("interrupted")
 
     def resume():
-        return train(task, folder=tmp_path, num_sequences=100)
+        return train(spec, folder=tmp_path, num_sequences=100)
 
     with pytest.raises(TrainingFailedError, match="interrupted"):
-        train(task, folder=tmp_path, report=interrupt)
+        train(spec, folder=tmp_path, progress=Interrupt())
     with monkeypatch.context() as patch:
         patch.setattr(loop, "TRAINING_VERSION", TRAINING_VERSION + 1)
         with pytest.raises(
@@ -178,8 +185,12 @@ def test_a_cached_specialist_is_found_by_its_key_and_the_training_version(tmp_pa
     trained = []
     monkeypatch.setattr(specialist_training, "_ITERATIONS", 10)
 
+    class Count(Progress):
+        def update(self, done, **fields):
+            trained.append(fields["loss"])
+
     def specialise(**key):
-        return np.asarray(specialist_training.specialise(2, 9, trained.append, **key).q)
+        return np.asarray(specialist_training.specialise(2, 9, progress=Count(), **key).q)
 
     def content():
         return {path.name: path.read_bytes() for path in (tmp_path / "lintra" / "specialists").iterdir()}

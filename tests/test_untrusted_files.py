@@ -18,18 +18,20 @@ from hypothesis import strategies as st
 from lintra import display, zoo
 from lintra.anatomy.program import FORMATS, export
 from lintra.display import to_csv
-from lintra.evaluation.column import Column, Row
-from lintra.evaluation.estimate import Tail
+from lintra.evaluation.column import Table1Column, Table1Row
+from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.explorer import curves as explorer_curves
 from lintra.models import FAMILIES
-from lintra.report.claims import Verdict
+from lintra.report.claims import StatementResult
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
 from lintra.runtime import escaping
 from lintra.zoo import model_file
 from lintra.zoo import tensors as tensor_files
 
-MODELS = {name: family.random(2, dim=3, context=7, key=jax.random.key(0)) for name, family in FAMILIES.items()}
+MODELS = {
+    name: family.random(2, dim=3, num_examples=7, key=jax.random.key(0)) for name, family in FAMILIES.items()
+}
 MODEL = MODELS["full"]
 HOSTILE = (
     '"""\nprint("CODE RAN")\n"""',
@@ -85,7 +87,7 @@ def test_a_forged_file_without_changes_is_read(model, tmp_path):
         ({"heads": "9" * 19}, "`heads` must be from 1 to 1,000"),
         ({"context": "1000000000001"}, "`context` must be from 1 to 1,000,000,000,000"),
         ({"context": "9" * 5000}, "`context` must be a whole number"),
-        ({"context": "8"}, "entries of `P` are not what the family's own numbers give"),
+        ({"context": "8"}, "entries of `P` are not what the family's parameters give"),
         ({"version": "1" * 101}, "`version` must be 100 printable characters or less"),
         ({"version": "1\x1b[2J"}, "`version` must be 100 printable"),
         ({"scale": "a\nb"}, "`scale` must be 200 printable"),
@@ -126,7 +128,7 @@ P = MODEL.matrices()[0]
         ({"P": P[:1]}, r"`P` must have shape \(2, 1, 4, 4\), got \(1, 1, 4, 4\)"),
         ({"own.p": np.ones((1, 1, 4, 4)), "own.q": np.ones((1, 1, 4, 4))}, "`layers` must be 1 for these arrays"),
         ({"own.p": np.ones((2, 1, 5, 5)), "own.q": np.ones((2, 1, 5, 5))}, "`dim` must be 4 for these arrays"),
-        ({"P": P * (1 + 1e-14)}, r"32 of 32 entries of `P` are not what the family's own numbers give \(to 9e-16"),
+        ({"P": P * (1 + 1e-14)}, r"32 of 32 entries of `P` are not what the family's parameters give \(to 9e-16"),
     ],
 )
 def test_arrays_are_validated_on_load(tensors, sentence, tmp_path):
@@ -162,8 +164,8 @@ HEADERS = {
     "no entry": ({"P": 3}, "must have dtype, shape and data_offsets"),
     "list": ([], "its header must be an object"),
     "metadata": ({"__metadata__": {"format": 3}}, "invalid"),
-    "deep": (b"[" * 100_000, "is not a whole safetensors file"),
-    "bytes": (b"\xff\xfe", "is not a whole safetensors file"),
+    "deep": (b"[" * 100_000, "is not an intact safetensors file"),
+    "bytes": (b"\xff\xfe", "is not an intact safetensors file"),
 }
 
 
@@ -171,7 +173,7 @@ HEADERS = {
 def test_a_header_that_declares_what_the_file_does_not_have_is_rejected(name, tmp_path):
     header, sentence = HEADERS[name]
     path = with_header(tmp_path / "m.safetensors", header, bytes(16))
-    with pytest.raises(ValueError, match="is not a whole safetensors file") as caught:
+    with pytest.raises(ValueError, match="is not an intact safetensors file") as caught:
         model_file.load(path)
     assert sentence.replace("\\", "") in str(caught.value)
 
@@ -359,9 +361,9 @@ def report_page(text, folder):
     """A report in which every text that can be given is the same."""
     (folder / "picture.png").write_bytes(b"")
     tail = Tail(median=0.1, trimmed_mean=0.1, top_ten_share=0.1, worst=1.0, worse_than_zero=0.0)
-    row = Row("full", 2, text, 0.3, 0.1, 0.2, 0.1, (0.3, 0.2, 0.4), "above", tail, 0.1)
-    columns = [Column(text, [row], [])]
-    picture, verdict = Picture(text, text, folder / "picture.png"), Verdict(text, text, True)
+    row = Table1Row("full", 2, text, 0.3, 0.1, 0.2, 0.1, ProtocolQuantiles(0.3, 0.2, 0.4), "above", tail, 0.1)
+    columns = [Table1Column(text, [row], [])]
+    picture, verdict = Picture(text, text, folder / "picture.png"), StatementResult(text, text, True)
     return report_html(
         facts=[(text, text)], columns=columns, pictures=[picture], verdicts=[verdict], missing=[text]
     )

@@ -16,7 +16,7 @@ from lintra.models import families, tokens
 from lintra.regression.regressor import LinearTransformerRegressor
 from lintra.sweep import GRIDS
 
-CELLS = [f"{v}-{d}-{n}" for v in families.VARIANTS for d in range(1, 8) for n in paper.NOISES]
+CELLS = [f"{v}-{d}-{n}" for v in families.PAPER_FAMILIES for d in range(1, 8) for n in paper.NOISES]
 
 
 def test_every_cell_of_table_1_and_figures_5_7_and_8_is_published():

@@ -8,9 +8,9 @@ from playwright.sync_api import sync_playwright
 from lintra import zoo
 from lintra.explorer.curves import read_curves
 from lintra.explorer.page import page as fill_page
-from lintra.runtime.cache import keep_compiled_programs
+from lintra.runtime.cache import enable_compilation_cache
 
-keep_compiled_programs()
+enable_compilation_cache()
 ROOT = Path(__file__).parent.parent
 ARGUMENTS = [
     "--no-sandbox",
@@ -45,13 +45,13 @@ class Visit:
     """A page in a tab of its own, with everything that it complains about or asks the network for."""
 
     def __init__(self, browser, path, address="", **options):
-        self.context = browser.new_context(**({"viewport": DESKTOP, "color_scheme": "light"} | options))
-        self.page = self.context.new_page()
+        self.num_examples = browser.new_context(**({"viewport": DESKTOP, "color_scheme": "light"} | options))
+        self.page = self.num_examples.new_page()
         self.page.set_default_timeout(20_000)
         self.path, self.complaints, self.requests = path, [], []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.context.route("**/*", self._watch)
+        self.num_examples.route("**/*", self._watch)
         self.open(address)
 
     def _watch(self, route):
@@ -106,6 +106,6 @@ def visit(browser, page_file):
 
     yield start
     for one in visits:
-        one.context.close()
+        one.num_examples.close()
         assert one.complaints == []
         assert one.requests == []

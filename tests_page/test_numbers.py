@@ -2,15 +2,16 @@
 
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from conftest import ROOT
 from lintra import GramStatistics, zoo
-from lintra.anatomy.ablation import without
+from lintra.anatomy.ablation import ablate
 from lintra.anatomy.structure import omegas
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, LeastSquares, TunedRidge, oracle_weights
-from lintra.explorer.curves import read_curves, shown
+from lintra.explorer.curves import page_models, read_curves
 from lintra.explorer.page import data
 from lintra.models import Rescaled
 from lintra.problem.noise import parse_noise
@@ -24,13 +25,13 @@ def published_curves():
     return read_curves(ROOT / "src/lintra/data/zoo.safetensors")
 
 
-def draw_context(rng, count, std):
-    x, w = rng.normal(size=(count, DIM)), rng.normal(size=DIM)
-    stats = GramStatistics.from_data(x, x @ w + std * rng.normal(size=count))
+def draw_context(rng, num_examples, noise_std):
+    x, w = rng.normal(size=(num_examples, DIM)), rng.normal(size=DIM)
+    stats = GramStatistics.from_data(x, x @ w + noise_std * rng.normal(size=num_examples))
     return stats, np.asarray(stats.gram).ravel().tolist()
 
 
-def draw_std(rng, noise):
+def draw_noise_std(rng, noise):
     nodes, weights = parse_noise(noise).quadrature()
     return float(rng.choice(nodes, p=weights / weights.sum()))
 
@@ -42,12 +43,12 @@ def distance(page, python):
 
 def test_weights_after_every_layer_of_200_random_cases(visit):
     rng = np.random.default_rng(0)
-    names = shown(zoo.published())
+    names = page_models(zoo.published())
     cases = []
     for name in rng.choice(names, CASES):
-        count = int(rng.choice([18, 20, 20, 22]))
-        stats, gram = draw_context(rng, count, draw_std(rng, zoo.card(name)["noise"]))
-        cases.append((str(name), gram, count, stats))
+        num_examples = int(rng.choice([18, 20, 20, 22]))
+        stats, gram = draw_context(rng, num_examples, draw_noise_std(rng, zoo.card(name)["noise"]))
+        cases.append((str(name), gram, num_examples, stats))
     given = [case[:3] for case in cases]
     found = visit().page.evaluate(
         "cases => cases.map(([name, gram, n]) => lintra.layerWeights(name, gram, n))", given
@@ -59,30 +60,30 @@ def test_weights_after_every_layer_of_200_random_cases(visit):
     assert max(apart) < TOLERANCE
 
 
-@pytest.mark.parametrize("count", [6, 10, 20, 60])
-def test_baselines_and_bayes(visit, count):
-    rng = np.random.default_rng(count)
+@pytest.mark.parametrize("num_examples", [6, 10, 20, 60])
+def test_baselines_and_bayes(visit, num_examples):
+    rng = np.random.default_rng(num_examples)
     curves = data(zoo.published(), published_curves())["curves"]
     cases, expected = [], []
     for noise in curves:
-        std = draw_std(rng, noise)
-        stats, gram = draw_context(rng, count, std)
+        noise_std = draw_noise_std(rng, noise)
+        stats, gram = draw_context(rng, num_examples, noise_std)
         prior = parse_noise(noise)
         tuned = curves[noise]["tuned"]
         methods = {
             "ols": LeastSquares(),
             "const-ridge": ConstantRidge(prior.second_moment),
             "ada-ridge": AdaptiveRidge(),
-            "tuned-ridge": TunedRidge(*(np.asarray(tuned[name]) for name in ("multiplier", "ceiling"))),
+            "tuned-ridge": TunedRidge(*(jnp.asarray(tuned[name]) for name in ("multiplier", "ceiling"))),
             "bayes": Bayes(prior),
         }
-        if count <= DIM:  # without a residual AdaRR is undefined; Bayes reaches down to rounding, see below
+        if num_examples <= DIM:  # without a residual AdaRR is undefined; Bayes reaches down to rounding, see below
             methods = {name: methods[name] for name in ("ols", "const-ridge")}
         for name, method in methods.items():
-            cases.append([name, noise, gram, count])
+            cases.append([name, noise, gram, num_examples])
             expected.append(method.weights(stats))
-        cases.append(["oracle", std, gram, count])
-        expected.append(oracle_weights(stats, std))
+        cases.append(["oracle", noise_std, gram, num_examples])
+        expected.append(oracle_weights(stats, noise_std))
     found = visit().page.evaluate(
         """cases => cases.map(([name, noise, gram, n]) =>
            name === "oracle" ? lintra.oracle(noise, gram, n) : lintra.baseline(name, noise, gram, n))""",
@@ -91,7 +92,7 @@ def test_baselines_and_bayes(visit, count):
     apart = {}
     for (name, *_), page, python in zip(cases, found, expected, strict=True):
         apart[name] = max(apart.get(name, 0.0), distance(page, python))
-    print(f"\nbaselines, n = {count}: " + ", ".join(f"{name} {gap:.1e}" for name, gap in apart.items()))
+    print(f"\nbaselines, n = {num_examples}: " + ", ".join(f"{name} {gap:.1e}" for name, gap in apart.items()))
     assert max(apart.values()) < TOLERANCE
 
 
@@ -103,30 +104,30 @@ def test_bayes_with_fewer_examples_than_inputs(visit, noise):
 
 
 @pytest.mark.parametrize("name", ["gd++-4-uniform(0,5)", "diag-4-uniform(0,5)", "full-4-choice(1,3)"])
-def test_a_flow_that_is_switched_off_is_the_one_that_the_anatomy_takes_away(visit, name):
+def test_an_omega_that_is_switched_off_is_the_one_that_the_ablation_removes(visit, name):
     stats, gram = draw_context(np.random.default_rng(1), 20, 1.5)
     page = visit().page
-    for flow in ("xx", "xy", "yx", "yy"):
-        cut = without(zoo.load(name), 2, flow)
+    for omega in ("xx", "xy", "yx", "yy"):
+        ablated = ablate(zoo.load(name), 2, omega)
         found = page.evaluate(
-            "([name, gram, off]) => lintra.layerWeights(name, gram, 20, [off])", [name, gram, f"2{flow}"]
+            "([name, gram, off]) => lintra.layerWeights(name, gram, 20, [off])", [name, gram, f"2{omega}"]
         )
-        assert distance(found, cut.layer_weights(stats)) < TOLERANCE
+        assert distance(found, ablated.layer_weights(stats)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["gd++-4-uniform(0,5)", "diag-7-uniform(0,5)-h2", "full-7-uniform(0,5)"])
 def test_omegas(visit, name):
     found = visit().page.evaluate("name => lintra.omegas(name)", name)
-    page = [[row[flow] for flow in ("xx", "xy", "yx", "yy")] for row in found]
+    page = [[row[omega] for omega in ("xx", "xy", "yx", "yy")] for row in found]
     assert distance(page, omegas(zoo.load(name))) < TOLERANCE
 
 
 def test_a_rescaled_view_is_the_rescaled_model(visit):
     rescaled = Rescaled(zoo.load("full-4-uniform(0,5)"))
     stats, _ = draw_context(np.random.default_rng(2), 50, 1.0)
-    shown = rescaled.rescale(stats)
+    seen = rescaled.rescale(stats)
     found = visit().page.evaluate(
-        "gram => lintra.layerWeights('full-4-uniform(0,5)', gram, 50)", np.asarray(shown.gram).ravel().tolist()
+        "gram => lintra.layerWeights('full-4-uniform(0,5)', gram, 50)", np.asarray(seen.gram).ravel().tolist()
     )
     assert distance(found, rescaled.layer_weights(stats)) < TOLERANCE
 

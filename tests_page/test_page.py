@@ -18,7 +18,7 @@ CONTROLS = (
     "layers",
     "noise",
     "sigma",
-    "count",
+    "examples",
     "rescaled",
     "seed",
     "fresh",
@@ -26,7 +26,7 @@ CONTROLS = (
     "restore",
     "file",
 )
-PICTURES = ("scatter", "steps", "plane", "distance", "profile", "damage")
+PICTURES = ("scatter", "steps", "plane", "distance", "profile", "ablation")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
@@ -38,7 +38,7 @@ def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit
         one.wait_for("performance.getEntriesByName('first-contentful-paint').length > 0")
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
-        one.context.close()
+        one.num_examples.close()
     size = page_file.stat().st_size
     print(
         f"\npage {size / 1e6:.2f} MB; first paint {statistics.median(paints):.0f} ms, all views "
@@ -92,7 +92,7 @@ def test_layers_prior_and_heads(visit):
 
 @pytest.mark.parametrize(
     ("control", "value", "name", "told"),
-    [("sigma", 3.5, "sigma", "3.50"), ("count", 40, "n", "40"), ("after", 2, "after", "2 of 7")],
+    [("sigma", 3.5, "sigma", "3.50"), ("examples", 40, "n", "40"), ("after", 2, "after", "2 of 7")],
 )
 def test_sliders(visit, control, value, name, told):
     one = visit()
@@ -113,7 +113,7 @@ def test_more_noise_only_scales_the_noise_and_more_examples_are_only_added(visit
     few = examples()
     one.slide("sigma", 4)
     assert examples() == few
-    one.slide("count", 9)
+    one.slide("examples", 9)
     assert examples()[:5] == few
     assert len(examples()) == 9
 
@@ -135,7 +135,7 @@ def test_rescaling_matters_only_at_another_context_length(visit):
     one.page.check("#rescaled")
     assert one.address()["rescaled"] == "1"
     assert one.picture("steps") == before
-    one.slide("count", 40)
+    one.slide("examples", 40)
     rescaled = one.picture("steps")
     one.page.uncheck("#rescaled")
     assert one.picture("steps") != rescaled
@@ -144,24 +144,24 @@ def test_rescaling_matters_only_at_another_context_length(visit):
 def test_the_profile_says_where_its_lines_are_from(visit):
     one = visit()
     assert "In Python: 8,192" in one.text("#profile-note")
-    one.slide("count", 30)
+    one.slide("examples", 30)
     one.wait_for("lintra.profile().done > 20")
     assert "n = 30" in one.text("#profile-note")
     assert "measured here as well" in one.text("#profile-note")
 
 
-def test_switching_a_flow_off_breaks_the_model_and_back_on_mends_it(visit):
+def test_switching_an_omega_off_raises_the_loss_and_back_on_restores_it(visit):
     one = visit("#model=diag-4-uniform(0,5)")
     one.wait_until_measured()
-    switch = one.page.locator("[data-flow='2yx']")
+    switch = one.page.locator("[data-omega='2yx']")
     assert switch.get_attribute("aria-pressed") == "true"
     walked = one.picture("plane")
     switch.click()
     assert switch.get_attribute("aria-pressed") == "false"
     assert one.address()["off"] == "2yx"
     assert one.picture("plane") != walked
-    one.wait_for("document.getElementById('damage-note').textContent.includes('over 512')")
-    assert "1 flow is off" in one.text("#damage-note")
+    one.wait_for("document.getElementById('ablation-note').textContent.includes('over 512')")
+    assert "1 ω is off" in one.text("#ablation-note")
     one.page.click("#restore")
     assert "off" not in one.address()
     assert one.picture("plane") == walked
@@ -170,10 +170,10 @@ def test_switching_a_flow_off_breaks_the_model_and_back_on_mends_it(visit):
 @pytest.mark.parametrize("name", ["gd++-3-uniform(0,5)", "full-3-uniform(0,5)"])
 def test_every_switch(visit, name):
     one = visit(f"#model={name}")
-    flows = one.page.locator(".switch")
-    for index in range(flows.count()):
-        flows.nth(index).click()
-    expected = [flows.nth(index).get_attribute("data-flow") for index in range(flows.count())]
+    switches = one.page.locator(".switch")
+    for index in range(switches.count()):
+        switches.nth(index).click()
+    expected = [switches.nth(index).get_attribute("data-omega") for index in range(switches.count())]
     assert one.address()["off"].split(",") == expected
     assert len(expected) == (5 if name.startswith("gd") else 10)
 
@@ -255,15 +255,15 @@ def test_an_own_model_file(visit, tmp_path):
     one, of_zoo = visit("#sigma=1"), visit(f"#model={name}&sigma=1")
     one.page.set_input_files("#file", tmp_path / "mine.safetensors")
     one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
-    assert "mine.safetensors" in one.text("#own")
+    assert "mine.safetensors" in one.text("#opened")
     assert one.picture("steps") == of_zoo.picture("steps")
-    one.page.click("#own-close")
-    assert one.page.is_hidden("#own")
+    one.page.click("#opened-close")
+    assert one.page.is_hidden("#opened")
     assert one.picture("steps") != of_zoo.picture("steps")
 
 
 def test_an_own_model_of_another_size(visit, tmp_path):
-    model = lintra.Diagonal.random(2, dim=4, context=12, num_heads=2, key=jax.random.key(0))
+    model = lintra.Diagonal.random(2, dim=4, num_examples=12, num_heads=2, key=jax.random.key(0))
     lintra.save(model, tmp_path / "small.safetensors", noise="choice(1:0.2,3:0.8)")
     one = visit()
     one.page.set_input_files("#file", tmp_path / "small.safetensors")
@@ -273,12 +273,12 @@ def test_an_own_model_of_another_size(visit, tmp_path):
 
 
 def bad_files():
-    def whole(folder):
+    def intact(folder):
         lintra.save(zoo.load("diag-2-uniform(0,5)"), folder / "model.safetensors", noise="uniform(0,5)")
         return (folder / "model.safetensors").read_bytes()
 
     def altered(folder):
-        content = bytearray(whole(folder))
+        content = bytearray(intact(folder))
         content[-3] ^= 1
         return bytes(content)
 
@@ -287,9 +287,9 @@ def bad_files():
         return (folder / "x").read_bytes()
 
     return {
-        "empty": (lambda folder: b"", "not a whole safetensors file"),
-        "cut": (lambda folder: whole(folder)[:-8], "cut off"),
-        "text": (lambda folder: b"hello, I am not a model at all", "not a whole safetensors file"),
+        "empty": (lambda folder: b"", "not an intact safetensors file"),
+        "cut": (lambda folder: intact(folder)[:-8], "cut off"),
+        "text": (lambda folder: b"hello, I am not a model at all", "not an intact safetensors file"),
         "altered": (altered, "checksum"),
         "foreign": (foreign, "lintra-zoo-1"),
     }
@@ -315,19 +315,19 @@ def test_the_keyboard_reaches_every_control(visit):
         one.page.keyboard.press("Tab")
         reached.append(
             one.page.evaluate(
-                "(e => e.id || e.dataset.flow || (e.dataset.model && 'table') || e.name)(document.activeElement)"
+                "(e => e.id || e.dataset.omega || (e.dataset.model && 'table') || e.name)(document.activeElement)"
             )
         )
     assert reached[0] == "skip"
-    flows = {"1xx", "1xy", "1yx", "1yy", "2yx", "2yy"}
-    assert {*CONTROLS, *flows, "heads", "family", "shade", "table"} <= set(reached)
+    omegas = {"1xx", "1xy", "1yx", "1yy", "2yx", "2yy"}
+    assert {*CONTROLS, *omegas, "heads", "family", "shade", "table"} <= set(reached)
     one.page.focus("input[name=family][value=diag]")
     one.page.keyboard.press("ArrowRight")
     assert one.address()["model"] == "full-2-uniform(0,5)"
     one.page.focus("#sigma")
     one.page.keyboard.press("ArrowRight")
     assert one.address()["sigma"] == "2.55"
-    one.page.focus("[data-flow='1yx']")
+    one.page.focus("[data-omega='1yx']")
     one.page.keyboard.press("Space")
     assert one.address()["off"] == "1yx"
 
@@ -367,8 +367,8 @@ def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
     one = Visit(browser, tmp_path / "page.html")
     one.wait_until_measured()
     one.page.select_option("#noise", "choice(1,3)")
-    one.slide("count", 8)
+    one.slide("examples", 8)
     assert one.address()["model"] == name
     assert one.page.locator("#table button").count() == 1
-    one.context.close()
+    one.num_examples.close()
     assert one.complaints == []

@@ -9,10 +9,10 @@ import pytest
 import lintra
 from conftest import Visit
 from lintra import zoo
-from lintra.evaluation.column import Column, Row
-from lintra.evaluation.estimate import Tail
+from lintra.evaluation.column import Table1Column, Table1Row
+from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.explorer.page import page as fill_page
-from lintra.report.claims import Verdict
+from lintra.report.claims import StatementResult
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
 from lintra.zoo import tensors as tensor_files
@@ -39,7 +39,7 @@ def test_a_script_in_the_name_of_a_model_does_not_run(browser, tmp_path, monkeyp
     one = Visit(browser, tmp_path / "page.html")
     assert one.page.evaluate("lintra.names()") == [usual, *names]
     assert hacked(one) is None
-    one.context.close()
+    one.num_examples.close()
     assert one.complaints == []
 
 
@@ -67,7 +67,7 @@ def test_a_script_that_was_added_to_the_file_does_not_run(browser, page_file, tm
     one = Visit(browser, tmp_path / "page.html")
     assert hacked(one) is None
     assert any("Content Security Policy" in text for text in one.complaints)
-    one.context.close()
+    one.num_examples.close()
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "<b>"])
@@ -81,7 +81,7 @@ def test_the_name_and_the_text_of_a_file_are_no_markup(visit, tmp_path):
     one = visit()
     one.page.set_input_files("#file", path)
     one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
-    assert IMAGE in one.text("#own")
+    assert IMAGE in one.text("#opened")
     assert one.page.locator("main img").count() == 0
     assert hacked(one) is None
 
@@ -92,9 +92,9 @@ FORGERIES = {
     "dim": ({"dim": "9999999"}, {}, "must be a whole number from 1 to 10000"),
     "layers": ({"layers": "0x2"}, {}, "must be a whole number from 1 to 1000"),
     "other dim": ({"dim": "11"}, {}, "“P” must have shape (2, 1, 12, 12), got (2, 1, 11, 11)"),
-    "context": ({"context": "21"}, {}, "“P” is not what the family's own numbers give"),
+    "context": ({"context": "21"}, {}, "“P” is not what the family's parameters give"),
     "extra": ({}, {"extra": np.zeros(3)}, "has no array “extra”"),
-    "matrix": ({}, {"Q": np.zeros((2, 1, 11, 11))}, "“Q” is not what the family's own numbers give"),
+    "matrix": ({}, {"Q": np.zeros((2, 1, 11, 11))}, "“Q” is not what the family's parameters give"),
     "infinite": ({}, {"own.p": np.full((2, 1, 2), np.inf)}, "is not finite"),
 }
 
@@ -110,7 +110,7 @@ def test_a_forged_file_with_its_own_checksum_is_rejected(visit, tmp_path, kind):
     one.page.set_input_files("#file", path)
     one.wait_for("document.getElementById('file-message').textContent !== ''")
     assert sentence in one.text("#file-message")
-    assert one.page.is_hidden("#own")
+    assert one.page.is_hidden("#opened")
     assert hacked(one) is None
 
 
@@ -131,7 +131,7 @@ def test_a_header_that_is_none_gets_a_sentence(visit, tmp_path, header):
 def test_a_file_in_32_bits_is_read(visit, tmp_path, model):
     found = zoo.load(model)
     small = {name: np.asarray(value, np.float32) for name, value in found.parameters().items()}
-    lintra.save(type(found).from_parameters(small, found.context, found.dim), tmp_path / "small.safetensors")
+    lintra.save(type(found).from_parameters(small, found.num_examples, found.dim), tmp_path / "small.safetensors")
     one = visit()
     one.page.set_input_files("#file", tmp_path / "small.safetensors")
     one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
@@ -140,12 +140,14 @@ def test_a_file_in_32_bits_is_read(visit, tmp_path, model):
 def test_the_report_works_under_its_policy(browser, tmp_path):
     (tmp_path / "pixel.png").write_bytes(PIXEL)
     tail = Tail(median=0.1, trimmed_mean=0.1, top_ten_share=0.1, worst=1.0, worse_than_zero=0.0)
-    row = Row("full", 2, "uniform(0,5)", 0.3, 0.1, 0.2, 0.1, (0.3, 0.2, 0.4), "above", tail, 0.1)
+    row = Table1Row(
+        "full", 2, "uniform(0,5)", 0.3, 0.1, 0.2, 0.1, ProtocolQuantiles(0.3, 0.2, 0.4), "above", tail, 0.1
+    )
     text = report_html(
         facts=[("Models", SCRIPT)],
-        columns=[Column("uniform(0,5)", [row], [])],
+        columns=[Table1Column("uniform(0,5)", [row], [])],
         pictures=[Picture("Figure 1", IMAGE, tmp_path / "pixel.png")],
-        verdicts=[Verdict(SCRIPT, IMAGE, True)],
+        verdicts=[StatementResult(SCRIPT, IMAGE, True)],
         missing=[SCRIPT],
     )
     complaints = []

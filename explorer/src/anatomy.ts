@@ -1,23 +1,23 @@
-/** A model's numbers, read: the four ω of every layer, and P and Q in a form that can be compared. */
+/** The parameters of a model: the four ω of each layer, and P and Q in a canonical form. */
 
 import type { Matrix } from "./matrix";
-import { FLOWS, omega, printedMatrices, type Flow, type Model } from "./models";
+import { OMEGAS, omega, printedMatrices, type OmegaName, type Model } from "./models";
 
 /**
- * The four ω of every layer as printed, on unscaled tokens; of a last layer only those that are read.
+ * The four ω of each layer as printed, on unscaled tokens; of the last layer only those that are read.
  *
  * For FULL they are the average over all bases of the inputs, the member of DIAG that the layer acts like.
  */
-export function omegas(model: Model): Record<Flow, number>[] {
+export function omegas(model: Model): Record<OmegaName, number>[] {
   return Array.from({ length: model.layers }, (_, layer) => {
-    const values = model.family === "full" ? averaged(model, layer) : omega(model, layer).map((w) => w / model.context);
+    const values = model.family === "full" ? averagedOmega(model, layer) : omega(model, layer).map((w) => w / model.context);
     const last = layer === model.layers - 1;
-    const read = FLOWS.map((flow, i) => [flow, last && flow[0] === "x" ? 0 : values[i]]);
-    return Object.fromEntries(read) as Record<Flow, number>;
+    const read = OMEGAS.map((name, i) => [name, last && name[0] === "x" ? 0 : values[i]]);
+    return Object.fromEntries(read) as Record<OmegaName, number>;
   });
 }
 
-function averaged(model: Model, layer: number): number[] {
+function averagedOmega(model: Model, layer: number): number[] {
   const [d, size] = [model.dim, model.dim + 1];
   let [along, across, xy, yx, yy] = [0, 0, 0, 0, 0];
   for (let head = 0; head < model.heads; head++) {
@@ -37,21 +37,21 @@ function averaged(model: Model, layer: number): number[] {
   return [2 * half, (2 * xy) / d, (2 * yx) / d, yy];
 }
 
-/** P and Q of a layer and head, scaled so that both have the same size, as Figure 4 shows them. */
-export function balancedMatrices(model: Model, layer: number, head: number): { P: Matrix; Q: Matrix } {
-  const { P, Q } = model.family === "full" ? printedMatrices(model, layer, head) : expanded(model, layer, head);
+/** P and Q of a layer and head, scaled to equal norms, as in Figure 4. */
+export function canonicalMatrices(model: Model, layer: number, head: number): { P: Matrix; Q: Matrix } {
+  const { P, Q } = model.family === "full" ? printedMatrices(model, layer, head) : diagonalMatrices(model, layer, head);
   const [sizeP, sizeQ] = [norm(P), norm(Q)];
   const scale = sizeP > 0 && sizeQ > 0 ? Math.sqrt(sizeP / sizeQ) : 1;
   return { P: P.map((value) => value / scale), Q: Q.map((value) => value * scale) };
 }
 
 /** `(x, …, x, y)` on the diagonal, Eq. (8). */
-function expanded(model: Model, layer: number, head: number): { P: Matrix; Q: Matrix } {
+function diagonalMatrices(model: Model, layer: number, head: number): { P: Matrix; Q: Matrix } {
   const size = model.dim + 1;
   const at = 2 * (layer * model.heads + head);
-  const pair = (numbers: ArrayLike<number>, scale: number) => {
+  const pair = (values: ArrayLike<number>, scale: number) => {
     const matrix = new Float64Array(size * size);
-    for (let i = 0; i < size; i++) matrix[i * size + i] = numbers[i === size - 1 ? 1 : 0] / scale;
+    for (let i = 0; i < size; i++) matrix[i * size + i] = values[i === size - 1 ? 1 : 0] / scale;
     return matrix;
   };
   const { rates, p, q } = model.parameters;

@@ -3,88 +3,90 @@
 import { gaussLegendre } from "./legendre";
 import type { Vector } from "./matrix";
 import type { Noise } from "./noise";
-import { back, type Spectrum } from "./ridge";
+import { toInputs, type Spectrum } from "./ridge";
 
 /** Noise variances and their posterior probabilities. */
 export interface Posterior {
-  variances: Vector;
-  weights: Vector;
+  noiseVars: Vector;
+  probabilities: Vector;
 }
 
 /** The posterior mean of w. */
 export function bayesWeights(of: Spectrum, noise: Noise): Vector {
-  const { variances, weights } = posterior(of, noise);
-  const shrunk = of.labels.map((label, k) => {
+  const { noiseVars, probabilities } = posterior(of, noise);
+  const shrunk = of.alpha.map((alpha, k) => {
     let sum = 0;
-    for (let j = 0; j < weights.length; j++) sum += weights[j] / (of.values[k] + variances[j]);
-    return label * sum;
+    for (let j = 0; j < probabilities.length; j++) sum += probabilities[j] / (of.values[k] + noiseVars[j]);
+    return alpha * sum;
   });
-  return back(of, shrunk);
+  return toInputs(of, shrunk);
 }
 
-/** The posterior mean of σ: the noise level that the context speaks for. */
-export function posteriorStd(of: Spectrum, noise: Noise): number {
-  const { variances, weights } = posterior(of, noise);
-  return weights.reduce((sum, weight, j) => sum + weight * Math.sqrt(variances[j]), 0);
+/** The posterior mean of σ. */
+export function posteriorNoiseStd(of: Spectrum, noise: Noise): number {
+  const { noiseVars, probabilities } = posterior(of, noise);
+  return probabilities.reduce((sum, probability, j) => sum + probability * Math.sqrt(noiseVars[j]), 0);
 }
 
 function posterior(of: Spectrum, noise: Noise): Posterior {
-  const lowest = Math.max((Number.EPSILON * of.labelSquare) / of.count, 2 ** -1022); // stands for σ² = 0
+  const minNoiseVar = Math.max((Number.EPSILON * of.labelSquare) / of.numExamples, 2 ** -1022); // stands for σ² = 0
   if (noise.kind === "atoms") {
-    const variances = Float64Array.from(noise.values, (std) => Math.max(std ** 2, lowest));
-    return { variances, weights: softmax(variances.map((v, j) => logLikelihood(of, v) + Math.log(noise.weights[j]))) };
+    const noiseVars = Float64Array.from(noise.values, (noiseStd) => Math.max(noiseStd ** 2, minNoiseVar));
+    const logs = noiseVars.map((v, j) => logLikelihood(of, v) + Math.log(noise.probabilities[j]));
+    return { noiseVars, probabilities: softmax(logs) };
   }
-  const [low, high] = [noise.low, noise.high].map((std) => Math.log(Math.max(std, Math.sqrt(lowest))));
-  const density = (logStd: number) => logLikelihood(of, Math.exp(2 * logStd)) + logStd; // dσ = σ d log σ
-  const { nodes, weights } = adaptiveQuadrature(density, low, high);
-  return { variances: nodes.map((logStd) => Math.exp(2 * logStd)), weights };
+  const [low, high] = [noise.low, noise.high].map((noiseStd) => Math.log(Math.max(noiseStd, Math.sqrt(minNoiseVar))));
+  const density = (logNoiseStd: number) => logLikelihood(of, Math.exp(2 * logNoiseStd)) + logNoiseStd; // dσ = σ d log σ
+  const { nodes, probabilities } = adaptiveQuadrature(density, low, high);
+  return { noiseVars: nodes.map((logNoiseStd) => Math.exp(2 * logNoiseStd)), probabilities };
 }
 
 /** `log p(y | X, σ²)` up to a constant, with w integrated out. */
-function logLikelihood(of: Spectrum, variance: number): number {
+function logLikelihood(of: Spectrum, noiseVar: number): number {
   let sum = 0;
   let seen = 0;
   for (let k = 0; k < of.values.length; k++) {
     const value = of.values[k];
     if (value <= 0) continue;
     seen += 1;
-    const total = value + variance;
-    sum += Math.log(total) + of.labels[k] ** 2 / value / total;
+    const total = value + noiseVar;
+    sum += Math.log(total) + of.alpha[k] ** 2 / value / total;
   }
-  const freedom = of.count - seen;
+  const freedom = of.numExamples - seen;
   const unexplained = freedom > 0 ? of.residual : 0;
-  return -0.5 * (sum + freedom * Math.log(variance) + unexplained / variance);
+  return -0.5 * (sum + freedom * Math.log(noiseVar) + unexplained / noiseVar);
 }
 
 const RULE = gaussLegendre(64);
-const GRID = 16; // points of the searching grid
-const FILLED = 6; // points of it on which the posterior must lie
-const ROUNDS = 8;
-const NEGLIGIBLE = 30; // log-density below the largest at which the posterior is given up
+const GRID = 16; // points of the grid
+const MIN_INSIDE = 6; // points of it at which the density is not negligible
+const MAX_ROUNDS = 8;
+const NEGLIGIBLE = 30; // log-density below the largest that is treated as zero
 
-/** Nodes and normalised weights for a density with one hump on [low, high], however narrow. */
+/** Nodes and their probabilities for a density with one mode on [low, high], however narrow. */
 function adaptiveQuadrature(
   logDensity: (at: number) => number,
   low: number,
   high: number,
-): { nodes: Vector; weights: Vector } {
-  for (let round = 0; round < ROUNDS; round++) {
+): { nodes: Vector; probabilities: Vector } {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const points = Float64Array.from({ length: GRID }, (_, i) => low + ((high - low) * i) / (GRID - 1));
     const values = points.map(logDensity);
     const limit = Math.max(...values) - NEGLIGIBLE;
-    const kept = Array.from(values, (value) => value > limit);
-    const [first, last] = [kept.indexOf(true), kept.lastIndexOf(true)];
+    const inside = Array.from(values, (value) => value > limit);
+    const [first, last] = [inside.indexOf(true), inside.lastIndexOf(true)];
     low = points[Math.max(first - 1, 0)];
     high = points[Math.min((last < 0 ? GRID - 1 : last) + 1, GRID - 1)];
-    if (kept.filter(Boolean).length >= FILLED) break;
+    if (inside.filter(Boolean).length >= MIN_INSIDE) break;
   }
   const nodes = RULE.nodes.map((node) => low + ((high - low) * (node + 1)) / 2);
-  return { nodes, weights: softmax(nodes.map((node, j) => logDensity(node) + Math.log(RULE.weights[j]))) };
+  const logs = nodes.map((node, j) => logDensity(node) + Math.log(RULE.nodeWeights[j]));
+  return { nodes, probabilities: softmax(logs) };
 }
 
 function softmax(logs: Vector): Vector {
   const largest = Math.max(...logs);
-  const weights = logs.map((value) => Math.exp(value - largest));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return weights.map((weight) => weight / total);
+  const exponentials = logs.map((value) => Math.exp(value - largest));
+  const total = exponentials.reduce((sum, value) => sum + value, 0);
+  return exponentials.map((value) => value / total);
 }

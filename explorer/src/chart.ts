@@ -1,6 +1,6 @@
-/** Charts as SVG text: scales, axes, lines and marks in a box of fixed size, so that nothing ever jumps. */
+/** Charts as SVG text: scales, axes, lines and marks in a box of fixed size, so that the layout never moves. */
 
-import type { Look } from "./looks";
+import type { Style } from "./styles";
 
 export interface Scale {
   (value: number): number;
@@ -13,26 +13,26 @@ export interface Scale {
 export type Point = readonly [x: number, y: number];
 
 /** A linear scale from values to pixels. */
-export function linear(low: number, high: number, from: number, to: number, count = 5): Scale {
+export function linear(low: number, high: number, from: number, to: number, numTicks = 5): Scale {
   const scale = (value: number) => from + ((value - low) / (high - low || 1)) * (to - from);
-  return Object.assign(scale, { ticks: niceTicks(low, high, count), low, high, log: false });
+  return Object.assign(scale, { ticks: niceTicks(low, high, numTicks), low, high, log: false });
 }
 
-/** A logarithmic scale; what lies outside is put on the edge. */
-export function logarithmic(low: number, high: number, from: number, to: number, count = 7): Scale {
+/** A logarithmic scale; values outside are drawn on the edge. */
+export function logarithmic(low: number, high: number, from: number, to: number, numTicks = 7): Scale {
   const [bottom, top] = [Math.log10(low), Math.log10(high)];
   const scale = (value: number) => {
     const clipped = Math.min(Math.max(Math.log10(value), bottom), top);
     return from + ((clipped - bottom) / (top - bottom || 1)) * (to - from);
   };
-  const step = Math.max(1, Math.ceil((top - bottom) / count));
+  const step = Math.max(1, Math.ceil((top - bottom) / numTicks));
   const ticks: number[] = [];
   for (let power = Math.ceil(bottom - 1e-9); power <= top + 1e-9; power += step) ticks.push(10 ** power);
   return Object.assign(scale, { ticks, low, high, log: true });
 }
 
-function niceTicks(low: number, high: number, count: number): number[] {
-  const raw = (high - low) / count || 1;
+function niceTicks(low: number, high: number, numTicks: number): number[] {
+  const raw = (high - low) / numTicks || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= raw * 0.999)!;
   const ticks: number[] = [];
@@ -59,8 +59,8 @@ export function short(value: number | null | undefined, digits = 3): string {
 }
 
 function withDigits(value: number, digits: number): string {
-  const whole = Math.floor(Math.log10(Math.abs(value))) + 1; // digits before the point, or zeros behind it
-  return value.toFixed(Math.min(Math.max(digits - Math.max(whole, whole < 0 ? -1 : 0), 0), 4));
+  const leading = Math.floor(Math.log10(Math.abs(value))) + 1; // digits before the point, or zeros behind it
+  return value.toFixed(Math.min(Math.max(digits - Math.max(leading, leading < 0 ? -1 : 0), 0), 4));
 }
 
 /** A number on an axis. */
@@ -107,11 +107,11 @@ export function axes(box: Frame, x: Scale, y: Scale, xTitle: string, yTitle: str
 }
 
 /** A line through points. */
-export function path(points: readonly Point[], look: Look, width = 1.8, extra = ""): string {
+export function path(points: readonly Point[], style: Style, width = 1.8, extra = ""): string {
   if (points.length < 2) return "";
   const d = points.map(([x, y], i) => `${i ? "L" : "M"}${px(x)} ${px(y)}`).join("");
-  const dash = look.dash ? ` stroke-dasharray="${look.dash}"` : "";
-  return `<path d="${d}" fill="none" stroke="${look.colour}" stroke-width="${width}"${dash} ${extra}/>`;
+  const dash = style.dash ? ` stroke-dasharray="${style.dash}"` : "";
+  return `<path d="${d}" fill="none" stroke="${style.colour}" stroke-width="${width}"${dash} ${extra}/>`;
 }
 
 /** A straight line between two points. */
@@ -120,28 +120,28 @@ export function segment(from: Point, to: Point, colour: string, width = 1, extra
   return `<line ${ends} stroke="${colour}" stroke-width="${width}" ${extra}/>`;
 }
 
-/** A word at a point, readable above lines. */
-export function word(at: Point, text: string, colour: string, anchor = "start"): string {
-  const place = `x="${px(at[0])}" y="${px(at[1])}" text-anchor="${anchor}"`;
-  return `<text class="name halo" ${place} fill="${colour}">${escape(text)}</text>`;
+/** A text at a point, readable above lines. */
+export function textAt(at: Point, content: string, colour: string, anchor = "start"): string {
+  const position = `x="${px(at[0])}" y="${px(at[1])}" text-anchor="${anchor}"`;
+  return `<text class="name halo" ${position} fill="${colour}">${escape(content)}</text>`;
 }
 
-/** A mark at a point, with words for who points at it. */
-export function mark(at: Point, look: Look, size: number, title = "", extra = ""): string {
+/** A mark at a point, with a title that is shown when the pointer is on it. */
+export function mark(at: Point, style: Style, size: number, title = "", extra = ""): string {
   const [x, y] = at;
-  const words = title ? `<title>${escape(title)}</title>` : "";
-  const style = `fill="${look.colour}" ${extra}`;
+  const tooltip = title ? `<title>${escape(title)}</title>` : "";
+  const fill = `fill="${style.colour}" ${extra}`;
   const round = `cx="${px(x)}" cy="${px(y)}" r="${size}"`;
-  if (look.mark === "ring") {
-    return `<circle ${round} fill="none" stroke="${look.colour}" stroke-width="2.2" ${extra}>${words}</circle>`;
+  if (style.mark === "ring") {
+    return `<circle ${round} fill="none" stroke="${style.colour}" stroke-width="2.2" ${extra}>${tooltip}</circle>`;
   }
-  if (look.mark === "circle") return `<circle ${round} ${style}>${words}</circle>`;
-  if (look.mark === "cross") {
+  if (style.mark === "circle") return `<circle ${round} ${fill}>${tooltip}</circle>`;
+  if (style.mark === "cross") {
     const d = `M${px(x - size)} ${px(y - size)}l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`;
-    return `<path d="${d}" fill="none" stroke="${look.colour}" stroke-width="2" ${extra}>${words}</path>`;
+    return `<path d="${d}" fill="none" stroke="${style.colour}" stroke-width="2" ${extra}>${tooltip}</path>`;
   }
-  const corners = SHAPES[look.mark].map(([dx, dy]) => `${px(x + dx * size)},${px(y + dy * size)}`);
-  return `<polygon points="${corners.join(" ")}" ${style}>${words}</polygon>`;
+  const corners = SHAPES[style.mark].map(([dx, dy]) => `${px(x + dx * size)},${px(y + dy * size)}`);
+  return `<polygon points="${corners.join(" ")}" ${fill}>${tooltip}</polygon>`;
 }
 
 const SHAPES: Record<string, Point[]> = {
@@ -155,11 +155,11 @@ const SHAPES: Record<string, Point[]> = {
 };
 
 /** Marks and names of methods in a row. */
-export function legend(at: Point, looks: readonly Look[], step: number): string {
-  return looks
-    .map((look, i) => {
+export function legend(at: Point, styles: readonly Style[], step: number): string {
+  return styles
+    .map((style, i) => {
       const x = at[0] + i * step;
-      return mark([x, at[1]], look, 4.5) + word([x + 10, at[1] + 4], look.label, inked(look.colour));
+      return mark([x, at[1]], style, 4.5) + textAt([x + 10, at[1] + 4], style.label, inked(style.colour));
     })
     .join("");
 }
@@ -175,21 +175,21 @@ export interface Tag {
   colour: string;
 }
 
-/** Words at the right edge beside the lines that they name, moved apart where they would overlap. */
+/** Labels at the right edge beside the lines that they name, moved apart where they would overlap. */
 export function tags(box: Frame, list: readonly Tag[], gap = 13): string {
   const sorted = [...list].sort((a, b) => a.at - b.at);
-  const places = sorted.map((tag) => tag.at);
+  const positions = sorted.map((tag) => tag.at);
   for (let round = 0; round < 40; round++) {
-    for (let i = 1; i < places.length; i++) {
-      const overlap = gap - (places[i] - places[i - 1]);
-      if (overlap > 0) [places[i - 1], places[i]] = [places[i - 1] - overlap / 2, places[i] + overlap / 2];
+    for (let i = 1; i < positions.length; i++) {
+      const overlap = gap - (positions[i] - positions[i - 1]);
+      if (overlap > 0) [positions[i - 1], positions[i]] = [positions[i - 1] - overlap / 2, positions[i] + overlap / 2];
     }
-    for (let i = 0; i < places.length; i++) places[i] = Math.min(Math.max(places[i], box.top), box.bottom);
+    for (let i = 0; i < positions.length; i++) positions[i] = Math.min(Math.max(positions[i], box.top), box.bottom);
   }
   return sorted
     .map((tag, i) => {
-      const y = px(places[i] + 4);
-      const link = `<path class="link" d="M${box.right + 1} ${px(tag.at)}L${box.right + 9} ${px(places[i])}"/>`;
+      const y = px(positions[i] + 4);
+      const link = `<path class="link" d="M${box.right + 1} ${px(tag.at)}L${box.right + 9} ${px(positions[i])}"/>`;
       return `${link}<text class="tag" x="${box.right + 12}" y="${y}" fill="${inked(tag.colour)}">${escape(tag.text)}</text>`;
     })
     .join("");

@@ -1,41 +1,41 @@
-/** The controls: they show the state, and tell what a reader changes. */
+/** The controls: they show the state and report changes. */
 
 import { escape } from "./chart";
 import { nameOf, type Card, type Data } from "./data";
 import type { Family } from "./models";
-import { covers } from "./noise";
+import { supports } from "./noise";
 import { LIMITS, type State } from "./state";
 import type { View } from "./view";
 
-type Change = (change: Partial<State>) => void;
+type Change = (changes: Partial<State>) => void;
 
-/** The element of an id that the page is known to have. */
+/** The element with an id, which the page must have. */
 export function element<Kind extends Element = HTMLElement>(id: string): Kind {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`The page has no element “${id}”.`);
-  return found as unknown as Kind;
+  const node = document.getElementById(id);
+  if (!node) throw new Error(`The page has no element “${id}”.`);
+  return node as unknown as Kind;
 }
 
 const input = (id: string) => element<HTMLInputElement>(id);
 
-/** Listen to every control. */
+/** Listen to all controls. */
 export function listenToControls(data: Data, current: () => State, change: Change): void {
   const noise = element<HTMLSelectElement>("noise");
-  const there = data.noises.filter((text) => Object.values(data.models).some((card) => card.noise === text));
-  noise.innerHTML = there.map((text) => `<option value="${escape(text)}">${escape(inWords(text))}</option>`).join("");
+  const noises = data.noises.filter((text) => Object.values(data.models).some((card) => card.noise === text));
+  noise.innerHTML = noises.map((text) => `<option value="${escape(text)}">${escape(describeNoise(text))}</option>`).join("");
   element("controls").addEventListener("submit", (event) => event.preventDefault());
-  const pick = (wanted: Partial<State>) => change(nearestModel(current(), wanted, data));
+  const chooseModel = (changes: Partial<State>) => change(nearestModel(current(), changes, data));
   for (const radio of document.querySelectorAll<HTMLInputElement>('input[name="family"]')) {
     radio.disabled = !Object.values(data.models).some((card) => card.family === radio.value);
-    radio.addEventListener("change", () => pick({ family: radio.value as Family }));
+    radio.addEventListener("change", () => chooseModel({ family: radio.value as Family }));
   }
-  input("layers").addEventListener("input", () => pick({ layers: input("layers").valueAsNumber }));
-  noise.addEventListener("change", () => pick({ noise: noise.value }));
-  input("heads").addEventListener("change", () => pick({ heads: input("heads").checked ? 2 : 1 }));
-  input("sigma").addEventListener("input", () => change({ std: input("sigma").valueAsNumber }));
-  input("count").addEventListener("input", () => change({ count: input("count").valueAsNumber }));
+  input("layers").addEventListener("input", () => chooseModel({ layers: input("layers").valueAsNumber }));
+  noise.addEventListener("change", () => chooseModel({ noise: noise.value }));
+  input("heads").addEventListener("change", () => chooseModel({ heads: input("heads").checked ? 2 : 1 }));
+  input("sigma").addEventListener("input", () => change({ noiseStd: input("sigma").valueAsNumber }));
+  input("examples").addEventListener("input", () => change({ numExamples: input("examples").valueAsNumber }));
   input("rescaled").addEventListener("change", () => change({ rescaled: input("rescaled").checked }));
-  input("after").addEventListener("input", () => change({ after: input("after").valueAsNumber }));
+  input("after").addEventListener("input", () => change({ layer: input("after").valueAsNumber }));
   input("seed").addEventListener("change", () => {
     const seed = Math.round(input("seed").valueAsNumber);
     change({ seed: seed >= 0 && seed <= LIMITS.seed ? seed : current().seed });
@@ -46,16 +46,16 @@ export function listenToControls(data: Data, current: () => State, change: Chang
   }
 }
 
-/** The model of the zoo that is nearest to the present one with what is wanted changed. */
-function nearestModel(present: State, wanted: Partial<State>, data: Data): Partial<State> {
-  const aim = { ...present, ...wanted };
-  const far = (card: Card) =>
-    (card.family === aim.family ? 0 : "family" in wanted ? 1e6 : 1e4) +
-    (card.noise === aim.noise ? 0 : "noise" in wanted ? 1e6 : 1e4) +
-    Math.abs(card.layers - aim.layers) * ("layers" in wanted ? 1e3 : 10) +
-    Math.abs(card.heads - aim.heads);
-  const { family, noise, layers, heads } = Object.values(data.models).reduce((a, b) => (far(b) < far(a) ? b : a));
-  return { family, noise, layers, heads, after: layers, off: [] };
+/** The model of the zoo that is nearest to the present one with some choices changed. */
+function nearestModel(present: State, changes: Partial<State>, data: Data): Partial<State> {
+  const target = { ...present, ...changes };
+  const distance = (card: Card) =>
+    (card.family === target.family ? 0 : "family" in changes ? 1e6 : 1e4) +
+    (card.noise === target.noise ? 0 : "noise" in changes ? 1e6 : 1e4) +
+    Math.abs(card.layers - target.layers) * ("layers" in changes ? 1e3 : 10) +
+    Math.abs(card.heads - target.heads);
+  const { family, noise, layers, heads } = Object.values(data.models).reduce((a, b) => (distance(b) < distance(a) ? b : a));
+  return { family, noise, layers, heads, layer: layers, disabled: [] };
 }
 
 function deepest(data: Data, family: string, noise: string): number {
@@ -66,31 +66,31 @@ function deepest(data: Data, family: string, noise: string): number {
 }
 
 /** Show the state. */
-export function showControls(view: View, data: Data, own: string | null): void {
+export function showControls(view: View, data: Data, fileName: string | null): void {
   const { state, subject } = view;
-  check("family", own === null ? state.family : subject.model.family);
+  check("family", fileName === null ? state.family : subject.model.family);
   check("shade", state.shade);
   input("layers").max = String(deepest(data, state.family, state.noise));
-  show("layers", state.layers, String(own === null ? state.layers : subject.model.layers));
+  show("layers", state.layers, String(fileName === null ? state.layers : subject.model.layers));
   element<HTMLSelectElement>("noise").value = state.noise;
   input("heads").checked = state.heads === 2;
   input("heads").disabled = !data.models[nameOf(state.family, state.layers, state.noise, 2)];
-  show("sigma", state.std, state.std.toFixed(2));
-  show("count", state.count, String(state.count));
+  show("sigma", state.noiseStd, state.noiseStd.toFixed(2));
+  show("examples", state.numExamples, String(state.numExamples));
   input("rescaled").checked = state.rescaled;
   if (document.activeElement !== input("seed")) input("seed").value = String(state.seed);
   input("after").max = String(subject.model.layers);
-  show("after", state.after, `${state.after} of ${subject.model.layers}`);
-  element("sigma-hint").textContent = covers(subject.noise, state.std)
+  show("after", state.layer, `${state.layer} of ${subject.model.layers}`);
+  element("sigma-hint").textContent = supports(subject.noise, state.noiseStd)
     ? "training had such noise"
     : "training never had such noise";
   for (const equation of document.querySelectorAll<HTMLElement>("[data-family]")) {
-    const chosen = equation.dataset.family === subject.model.family;
-    equation.classList.toggle("chosen", chosen);
-    equation.ariaHidden = String(!chosen);
+    const isShown = equation.dataset.family === subject.model.family;
+    equation.classList.toggle("chosen", isShown);
+    equation.ariaHidden = String(!isShown);
   }
-  element("own").hidden = own === null;
-  element("own-name").textContent = own === null ? "" : `Showing ${own}.`;
+  element("opened").hidden = fileName === null;
+  element("opened-name").textContent = fileName === null ? "" : `Showing ${fileName}.`;
 }
 
 function check(name: string, value: string): void {
@@ -105,8 +105,8 @@ function show(id: string, value: number, text: string): void {
   input(id).setAttribute("aria-valuetext", text);
 }
 
-/** A prior in words. */
-function inWords(noise: string): string {
+/** A prior with a short description. */
+function describeNoise(noise: string): string {
   const [kind, inside] = [noise.slice(0, noise.indexOf("(")), noise.slice(noise.indexOf("(") + 1, -1)];
   if (noise === "uniform(0,0)") return `${noise}: no noise`;
   if (kind === "uniform") return `${noise}: σ from ${inside.replace(",", " to ")}`;

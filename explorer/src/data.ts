@@ -1,4 +1,4 @@
-/** What Python put into the page: models, Table 1 of the paper, and measured losses. */
+/** The data that Python put into the page: models, Table 1 of the paper, and measured losses. */
 
 import type { Family, Model } from "./models";
 import type { Tuning } from "./ridge";
@@ -17,7 +17,7 @@ export interface Card {
 }
 
 export interface Curve {
-  loss: (number | null)[]; // nothing where it is infinite
+  loss: (number | null)[]; // null where it is infinite
   error: (number | null)[];
 }
 

@@ -1,18 +1,18 @@
 /** Long computations in idle time: a generator is run in short pieces, so that the page never freezes. */
 
-const BUDGET = 12; // milliseconds at a time
+const BUDGET_MS = 12; // at a time
 
 /** Run a computation piece by piece; the returned function stops it. */
 export function inIdleTime(work: Generator<void, void>): () => void {
   let stopped = false;
-  function piece(): void {
-    const end = performance.now() + BUDGET;
+  function runSlice(): void {
+    const end = performance.now() + BUDGET_MS;
     while (!stopped && performance.now() < end) {
       if (work.next().done) return;
     }
-    if (!stopped) later(piece);
+    if (!stopped) later(runSlice);
   }
-  later(piece);
+  later(runSlice);
   return () => {
     stopped = true;
   };

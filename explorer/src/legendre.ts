@@ -2,22 +2,22 @@
 
 import type { Vector } from "./matrix";
 
-/** Nodes, ascending, and weights, by Newton's method on the Legendre polynomial. */
-export function gaussLegendre(order: number): { nodes: Vector; weights: Vector } {
+/** Nodes, ascending, and node weights, by Newton's method on the Legendre polynomial. */
+export function gaussLegendre(order: number): { nodes: Vector; nodeWeights: Vector } {
   const nodes = new Float64Array(order);
-  const weights = new Float64Array(order);
+  const nodeWeights = new Float64Array(order);
   for (let i = 0; i < order; i++) {
     let x = -Math.cos((Math.PI * (i + 0.75)) / (order + 0.5));
-    let slope = 0;
+    let derivative = 0;
     for (let step = 0; step < 10; step++) {
-      const [value, derivative] = legendre(order, x);
-      slope = derivative;
+      let value: number;
+      [value, derivative] = legendre(order, x);
       x -= value / derivative;
     }
     nodes[i] = x;
-    weights[i] = 2 / ((1 - x * x) * slope * slope);
+    nodeWeights[i] = 2 / ((1 - x * x) * derivative * derivative);
   }
-  return { nodes, weights };
+  return { nodes, nodeWeights };
 }
 
 /** The Legendre polynomial and its derivative. */

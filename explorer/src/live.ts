@@ -1,9 +1,9 @@
 /** Losses measured in the page: over noise levels, and with parts of the model switched off. */
 
 import { bayesWeights } from "./bayes";
-import { BASELINES, type Baseline } from "./looks";
+import { BASELINES, type Baseline } from "./styles";
 import { eigen, halfSquare } from "./matrix";
-import { finalWeights, FLOWS, type Model, type Off } from "./models";
+import { finalWeights, OMEGAS, type Model, type Disabled } from "./models";
 import { sampleNoise, secondMoment, type Noise } from "./noise";
 import { random } from "./random";
 import { PENALTIES, ridge, spectrum, type Spectrum, type Tuning } from "./ridge";
@@ -14,23 +14,23 @@ const SEED = 2024; // of all sequences that losses are measured on
 
 /** A running mean with its standard error. */
 export class Mean {
-  count = 0;
+  numValues = 0;
   mean = 0;
   private squares = 0;
 
   add(value: number): void {
-    this.count += 1;
+    this.numValues += 1;
     if (!Number.isFinite(value) || this.mean === Infinity) {
-      this.mean = Infinity; // one sequence that overflows owns the mean
+      this.mean = Infinity; // one sequence that overflows dominates the mean
       return;
     }
     const change = value - this.mean;
-    this.mean += change / this.count;
+    this.mean += change / this.numValues;
     this.squares += change * (value - this.mean);
   }
 
   get error(): number {
-    return Math.sqrt(this.squares / Math.max(this.count - 1, 1) / Math.max(this.count, 1));
+    return Math.sqrt(this.squares / Math.max(this.numValues - 1, 1) / Math.max(this.numValues, 1));
   }
 }
 
@@ -38,104 +38,104 @@ export interface Setting {
   model: Model;
   noise: Noise;
   tuning?: Tuning;
-  count: number; // n
-  off: Off;
-  shownTo: (stats: Statistics) => Statistics;
+  numExamples: number; // n
+  disabled: Disabled;
+  modelStatistics: (stats: Statistics) => Statistics;
 }
 
 export interface LiveProfile {
-  levels: number[];
+  noiseStds: number[];
   model: Mean[];
   baselines: Record<Baseline, Mean[]>;
   done: number;
 }
 
-/** Measure the loss at every noise level on the same sequences, one more sequence at every step. */
-export function* profile(setting: Setting, levels: number[], total: number, into: LiveProfile): Generator<void, void> {
+/** Measure the loss at each noise level on the same sequences, one sequence after the other. */
+export function* profile(setting: Setting, noiseStds: number[], total: number, into: LiveProfile): Generator<void, void> {
   const draw = random(SEED, "profile");
   for (let k = 0; k < total; k++) {
-    const summary = summarise(drawSequence(draw, setting.count, setting.model.dim));
+    const summary = summarise(drawSequence(draw, setting.numExamples, setting.model.dim));
     const axes = eigen(summary.xx, summary.dim); // Σ is the same at every noise level
-    for (let level = 0; level < levels.length; level++) {
-      const stats = statistics(summary, levels[level]);
-      const own = spectrum(stats, axes);
-      const oracle = ridge(own, levels[level] ** 2);
-      into.model[level].add(halfSquare(finalWeights(setting.model, setting.shownTo(stats), setting.off), oracle));
-      addBaselines(setting, own, oracle, level, into);
-      if (level % 8 === 7) yield;
+    for (let index = 0; index < noiseStds.length; index++) {
+      const stats = statistics(summary, noiseStds[index]);
+      const context = spectrum(stats, axes);
+      const oracle = ridge(context, noiseStds[index] ** 2);
+      into.model[index].add(halfSquare(finalWeights(setting.model, setting.modelStatistics(stats), setting.disabled), oracle));
+      addBaselines(setting, context, oracle, index, into);
+      if (index % 8 === 7) yield;
     }
     into.done = k + 1;
     yield;
   }
 }
 
-function addBaselines(setting: Setting, own: Spectrum, oracle: Float64Array, level: number, into: LiveProfile): void {
-  const moment = secondMoment(setting.noise);
+function addBaselines(setting: Setting, context: Spectrum, oracle: Float64Array, index: number, into: LiveProfile): void {
+  const meanNoiseVar = secondMoment(setting.noise);
   for (const name of BASELINES) {
     const weights =
       name === "bayes"
-        ? bayesWeights(own, setting.noise)
-        : ridge(own, PENALTIES[name](own, moment, setting.tuning));
-    into.baselines[name][level].add(halfSquare(weights, oracle));
+        ? bayesWeights(context, setting.noise)
+        : ridge(context, PENALTIES[name](context, meanNoiseVar, setting.tuning));
+    into.baselines[name][index].add(halfSquare(weights, oracle));
   }
 }
 
 /** An empty profile. */
-export function emptyProfile(levels: number[]): LiveProfile {
-  const means = () => levels.map(() => new Mean());
+export function emptyProfile(noiseStds: number[]): LiveProfile {
+  const means = () => noiseStds.map(() => new Mean());
   const baselines = Object.fromEntries(BASELINES.map((name) => [name, means()])) as Record<Baseline, Mean[]>;
-  return { levels, model: means(), baselines, done: 0 };
+  return { noiseStds, model: means(), baselines, done: 0 };
 }
 
-export interface Damage {
-  whole: number[]; // losses of the model as trained, by sequence
-  now: number[]; // and with what is switched off
-  single: Map<string, Mean>; // loss without one flow alone
-  wholeMean: Mean; // on the sequences of `single`
+export interface Ablation {
+  trained: number[]; // losses of the model as trained, by sequence
+  ablated: number[]; // losses with the disabled ω at zero, by sequence
+  single: Map<string, Mean>; // loss without one ω, by its name
+  trainedMean: Mean; // loss of the model as trained, on the sequences of `single`
   finished: boolean;
 }
 
-/** An empty account of damage. */
-export function emptyDamage(): Damage {
-  return { whole: [], now: [], single: new Map(), wholeMean: new Mean(), finished: false };
+/** An ablation before any sequence. */
+export function emptyAblation(): Ablation {
+  return { trained: [], ablated: [], single: new Map(), trainedMean: new Mean(), finished: false };
 }
 
-/** Measure what breaks on sequences of the training prior: with the chosen flows off, then with each one alone. */
-export function* damage(setting: Setting, total: number, each: number, into: Damage): Generator<void, void> {
-  const draw = random(SEED, "damage");
+/** Measure losses on sequences of the training prior: without the disabled ω, then without each ω alone. */
+export function* measureAblation(setting: Setting, total: number, each: number, into: Ablation): Generator<void, void> {
+  const draw = random(SEED, "damage"); // the text chooses the random numbers
   const drawn: { stats: Statistics; oracle: Float64Array }[] = [];
   for (let k = 0; k < total; k++) {
-    const std = sampleNoise(setting.noise, draw);
-    const stats = statistics(summarise(drawSequence(draw, setting.count, setting.model.dim)), std);
-    const sequence = { stats: setting.shownTo(stats), oracle: ridge(spectrum(stats), std ** 2) };
+    const noiseStd = sampleNoise(setting.noise, draw);
+    const stats = statistics(summarise(drawSequence(draw, setting.numExamples, setting.model.dim)), noiseStd);
+    const sequence = { stats: setting.modelStatistics(stats), oracle: ridge(spectrum(stats), noiseStd ** 2) };
     drawn.push(sequence);
-    into.whole.push(halfSquare(finalWeights(setting.model, sequence.stats), sequence.oracle));
-    into.now.push(halfSquare(finalWeights(setting.model, sequence.stats, setting.off), sequence.oracle));
+    into.trained.push(halfSquare(finalWeights(setting.model, sequence.stats), sequence.oracle));
+    into.ablated.push(halfSquare(finalWeights(setting.model, sequence.stats, setting.disabled), sequence.oracle));
     yield;
   }
-  for (let k = 0; k < each; k++) into.wholeMean.add(into.whole[k]);
-  for (const flow of flowsOf(setting.model)) {
+  for (let k = 0; k < each; k++) into.trainedMean.add(into.trained[k]);
+  for (const name of usedOmegas(setting.model)) {
     const mean = new Mean();
-    const alone = new Set([flow]);
+    const alone = new Set([name]);
     for (let k = 0; k < each; k++) {
       mean.add(halfSquare(finalWeights(setting.model, drawn[k].stats, alone), drawn[k].oracle));
       if (k % 8 === 7) yield;
     }
-    into.single.set(flow, mean);
+    into.single.set(name, mean);
   }
   into.finished = true;
   yield;
 }
 
-/** The flows that do something: GD++ has no attention to labels, and of a last layer only labels are read. */
-export function flowsOf(model: Model): string[] {
-  const flows: string[] = [];
+/** The ω that change the prediction: GD++ has no attention to labels, and of the last layer only labels are read. */
+export function usedOmegas(model: Model): string[] {
+  const names: string[] = [];
   for (let layer = 1; layer <= model.layers; layer++) {
-    for (const flow of FLOWS) {
-      if (model.family === "gd++" && flow[1] === "y") continue;
-      if (layer === model.layers && flow[0] === "x") continue;
-      flows.push(`${layer}${flow}`);
+    for (const name of OMEGAS) {
+      if (model.family === "gd++" && name[1] === "y") continue;
+      if (layer === model.layers && name[0] === "x") continue;
+      names.push(`${layer}${name}`);
     }
   }
-  return flows;
+  return names;
 }

@@ -4,29 +4,29 @@ import { api } from "./api";
 import { element, listenToControls, showControls } from "./controls";
 import { readData } from "./data";
 import { inIdleTime } from "./idle";
-import { damage, emptyDamage, emptyProfile, profile, type Setting } from "./live";
+import { measureAblation, emptyAblation, emptyProfile, profile, type Setting } from "./live";
 import { parseNoise } from "./noise";
 import { fromAddress, toAddress, type State } from "./state";
 import "./style.css";
 import { listenToTheme } from "./theme";
-import { computeView, shownTo, zooSubject, type Subject, type View } from "./view";
+import { computeView, modelStatistics, zooSubject, type Subject, type View } from "./view";
 import { drawContext } from "./views/context";
-import { listenToFile, type OwnModel } from "./views/file";
-import { buildSwitches, drawDamage, drawMatrices, drawSwitches } from "./views/omegas";
+import { listenToFile, type FileModel } from "./views/file";
+import { buildSwitches, drawAblation, drawMatrices, drawSwitches } from "./views/omegas";
 import { drawPath } from "./views/path";
-import { drawProfile, levelsOf } from "./views/profile";
+import { drawProfile, noiseStdsOf } from "./views/profile";
 import { drawTable, listenToTable } from "./views/table";
 import { drawTiles } from "./views/tiles";
 
 const PROFILE_SEQUENCES = 400;
-const DAMAGE_SEQUENCES = 512;
+const ABLATION_SEQUENCES = 512;
 const SINGLE_SEQUENCES = 256;
-const ADDRESS = 80; // milliseconds after which the address follows the state
-const REDRAW = 120; // milliseconds between drawings of what is being measured
+const ADDRESS_MS = 80; // delay after which the address follows the state
+const REDRAW_MS = 120; // between drawings of losses that are being measured
 
 const data = readData();
 let state: State = fromAddress(location.hash, data);
-let own: OwnModel | null = null;
+let fileModel: FileModel | null = null;
 let view: View;
 let drawn: { model?: Subject["model"]; table?: string; measured?: string } = {};
 let stop: (() => void)[] = [];
@@ -34,16 +34,16 @@ let stop: (() => void)[] = [];
 const svg = (id: string) => element<SVGElement>(id);
 
 function subject(): Subject {
-  if (!own) return zooSubject(state, data);
-  const noiseText = own.noise || state.noise;
-  const curves = own.model.dim === 10 && own.model.context === 20 ? (data.curves[noiseText] ?? null) : null;
-  return { name: own.name, model: own.model, noiseText, noise: parseNoise(noiseText), card: null, curves };
+  if (!fileModel) return zooSubject(state, data);
+  const noiseText = fileModel.noise || state.noise;
+  const curves = fileModel.model.dim === 10 && fileModel.model.context === 20 ? (data.curves[noiseText] ?? null) : null;
+  return { name: fileModel.name, model: fileModel.model, noiseText, noise: parseNoise(noiseText), card: null, curves };
 }
 
 /** Compute and draw everything for the present state. */
 function draw(): void {
   view = computeView(state, subject());
-  showControls(view, data, own?.name ?? null);
+  showControls(view, data, fileModel?.name ?? null);
   drawTiles(element("tiles"), element("status"), view, data);
   drawContext(svg("scatter"), svg("steps"), view);
   drawPath(svg("plane"), svg("distance"), view);
@@ -52,7 +52,7 @@ function draw(): void {
     drawMatrices(element("matrices"), view.subject.model);
     drawn.model = view.subject.model;
   }
-  const table = JSON.stringify([state.shade, own ? "" : view.subject.name]);
+  const table = JSON.stringify([state.shade, fileModel ? "" : view.subject.name]);
   if (drawn.table !== table) {
     drawTable(element("table"), data, state);
     drawn.table = table;
@@ -61,29 +61,29 @@ function draw(): void {
 }
 
 let live = emptyProfile([]);
-let broken = emptyDamage();
+let ablation = emptyAblation();
 
-/** Measure losses anew, where what they depend on has changed. */
+/** Measure losses again if something that they depend on has changed. */
 function measure(): void {
-  const depends = JSON.stringify([view.subject.name, state.count, state.rescaled, state.off]);
-  if (drawn.measured !== depends) {
-    drawn.measured = depends;
-    for (const halt of stop) halt();
+  const dependencies = JSON.stringify([view.subject.name, state.numExamples, state.rescaled, state.disabled]);
+  if (drawn.measured !== dependencies) {
+    drawn.measured = dependencies;
+    for (const stopOne of stop) stopOne();
     const { model, noise, curves } = view.subject;
     const rescaled = state.rescaled;
     const setting: Setting = {
       model,
       noise,
       tuning: curves?.tuned,
-      count: state.count,
-      off: new Set(state.off),
-      shownTo: (stats) => shownTo(model, stats, rescaled),
+      numExamples: state.numExamples,
+      disabled: new Set(state.disabled),
+      modelStatistics: (stats) => modelStatistics(model, stats, rescaled),
     };
-    live = emptyProfile(levelsOf(view));
-    broken = emptyDamage();
+    live = emptyProfile(noiseStdsOf(view));
+    ablation = emptyAblation();
     stop = [
-      inIdleTime(watched(profile(setting, live.levels, PROFILE_SEQUENCES, live))),
-      inIdleTime(watched(damage(setting, DAMAGE_SEQUENCES, SINGLE_SEQUENCES, broken))),
+      inIdleTime(redrawn(profile(setting, live.noiseStds, PROFILE_SEQUENCES, live))),
+      inIdleTime(redrawn(measureAblation(setting, ABLATION_SEQUENCES, SINGLE_SEQUENCES, ablation))),
     ];
   }
   drawMeasured();
@@ -91,15 +91,15 @@ function measure(): void {
 
 function drawMeasured(): void {
   drawProfile(svg("profile"), element("profile-note"), view, live);
-  drawSwitches(element("omegas"), view, broken);
-  drawDamage(svg("damage"), element("damage-note"), view, broken);
+  drawSwitches(element("omegas"), view, ablation);
+  drawAblation(svg("ablation"), element("ablation-note"), view, ablation);
 }
 
-/** The same work, drawn now and then. */
-function* watched(work: Generator<void, void>): Generator<void, void> {
+/** The same work, drawn at intervals. */
+function* redrawn(work: Generator<void, void>): Generator<void, void> {
   let last = performance.now();
   while (!work.next().done) {
-    if (performance.now() - last > REDRAW) {
+    if (performance.now() - last > REDRAW_MS) {
       drawMeasured();
       last = performance.now();
     }
@@ -108,36 +108,36 @@ function* watched(work: Generator<void, void>): Generator<void, void> {
   drawMeasured();
 }
 
-/** Take over a change. */
-function change(wanted: Partial<State>): void {
-  if ("family" in wanted) own = null;
-  state = { ...state, ...wanted };
+/** Apply changes of the state. */
+function change(changes: Partial<State>): void {
+  if ("family" in changes) fileModel = null;
+  state = { ...state, ...changes };
   writeAddress();
   draw();
 }
 
 let writing: ReturnType<typeof setTimeout> | undefined;
 
-/** Put the state into the address, soon: browsers refuse to do it at every step of a slider. */
+/** Write the state to the address after a delay: browsers reject it at each step of a slider. */
 function writeAddress(): void {
   clearTimeout(writing);
-  writing = setTimeout(() => history.replaceState(null, "", `#${toAddress(state)}`), ADDRESS);
+  writing = setTimeout(() => history.replaceState(null, "", `#${toAddress(state)}`), ADDRESS_MS);
 }
 
-function toggle(flow: string): void {
-  const off = state.off.includes(flow) ? state.off.filter((other) => other !== flow) : [...state.off, flow];
-  change({ off });
+function toggle(name: string): void {
+  const disabled = state.disabled.includes(name) ? state.disabled.filter((other) => other !== name) : [...state.disabled, name];
+  change({ disabled });
 }
 
 function openModel(name: string): void {
   const { family, layers, noise, heads } = data.models[name];
-  history.pushState(null, "", location.hash); // so that there is a way back
-  change({ family, layers, noise, heads, after: layers, off: [] });
+  history.pushState(null, "", location.hash); // so that the browser can go back
+  change({ family, layers, noise, heads, layer: layers, disabled: [] });
 }
 
-function openOwn(model: OwnModel | null): void {
-  own = model;
-  state = { ...state, after: model ? model.model.layers : state.layers, off: [] };
+function openFile(model: FileModel | null): void {
+  fileModel = model;
+  state = { ...state, layer: model ? model.model.layers : state.layers, disabled: [] };
   draw();
 }
 
@@ -150,8 +150,8 @@ function start(): void {
   listenToTheme();
   listenToControls(data, () => state, change);
   listenToTable(element("table"), openModel);
-  listenToFile(openOwn);
-  element("restore").addEventListener("click", () => change({ off: [] }));
+  listenToFile(openFile);
+  element("restore").addEventListener("click", () => change({ disabled: [] }));
   element("skip").addEventListener("click", (event) => {
     event.preventDefault();
     element("views").focus();
@@ -163,7 +163,7 @@ function start(): void {
   });
   window.addEventListener("popstate", () => {
     clearTimeout(writing);
-    own = null;
+    fileModel = null;
     state = fromAddress(location.hash, data);
     draw();
   });

@@ -79,7 +79,7 @@ export function eigen(symmetric: Matrix, size: number): Eigen {
   return { values: Float64Array.from(order, (i) => a[i * size + i]), vectors };
 }
 
-/** Turn the entry (p, q) into zero; false where it is nothing beside the diagonal already. */
+/** Rotate so that the entry (p, q) becomes zero; false if it is negligible beside the diagonal already. */
 function rotate(a: Matrix, rows: Matrix, size: number, p: number, q: number): boolean {
   const [app, aqq, apq] = [a[p * size + p], a[q * size + q], a[p * size + q]];
   if (Math.abs(apq) <= 1e-17 * Math.sqrt(Math.abs(app * aqq)) || apq === 0) return false;

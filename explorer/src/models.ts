@@ -1,7 +1,7 @@
 /**
  * Linear transformers: the layer recursion on the Gram matrix.
  *
- * A layer moves every token by `T = I + Σₖ Pₖ G Qₖ`; then `G ← T G Tᵀ` and `C ← T C`, and the implicit weights are
+ * A layer multiplies all tokens by `T = I + Σₖ Pₖ G Qₖ`; then `G ← T G Tᵀ` and `C ← T C`, and the implicit weights are
  * read from the last row of `C = [[M, u], [−wᵀ, a]]`, Theorem 4.1 and Lemma 4.3.
  */
 
@@ -16,52 +16,52 @@ export interface Model {
   heads: number;
   context: number; // training n: parameters are for a Gram matrix divided by it
   dim: number;
-  parameters: Record<string, Vector>; // the family's own numbers: p and q, or rates
+  parameters: Record<string, Vector>; // p and q, or rates
 }
 
-export const FLOWS = ["xx", "xy", "yx", "yy"] as const;
-export type Flow = (typeof FLOWS)[number]; // what moves, and by what
+export const OMEGAS = ["xx", "xy", "yx", "yy"] as const;
+export type OmegaName = (typeof OMEGAS)[number]; // block of T: the row that changes, and the column that it depends on
 
-/** Flows that are switched off, written `2xy` for ω_xy of layer 2. */
-export type Off = ReadonlySet<string>;
-const NOTHING: Off = new Set();
+/** The ω that are switched off, written `2xy` for ω_xy of layer 2. */
+export type Disabled = ReadonlySet<string>;
+const NONE: Disabled = new Set();
 
-/** The implicit weights after every layer. */
-export function layerWeights(model: Model, stats: Statistics, off: Off = NOTHING): Vector[] {
+/** The implicit weights after each layer. */
+export function layerWeights(model: Model, stats: Statistics, disabled: Disabled = NONE): Vector[] {
   const size = stats.dim + 1;
   let gram: Matrix = stats.gram.map((value) => value / model.context);
-  let moved = identity(size);
+  let implicitMap = identity(size);
   const weights: Vector[] = [];
   for (let layer = 0; layer < model.layers; layer++) {
-    const t = transition(model, layer, gram, off);
-    moved = multiply(t, moved, size); // Lemma 4.3
-    weights.push(readWeights(moved, stats.dim));
+    const t = transition(model, layer, gram, disabled);
+    implicitMap = multiply(t, implicitMap, size); // Lemma 4.3
+    weights.push(readWeights(implicitMap, stats.dim));
     if (layer + 1 < model.layers) gram = multiplyTransposed(multiply(t, gram, size), t, size);
   }
   return weights;
 }
 
 /** The implicit weights after the last layer. */
-export function finalWeights(model: Model, stats: Statistics, off: Off = NOTHING): Vector {
-  return layerWeights(model, stats, off)[model.layers - 1];
+export function finalWeights(model: Model, stats: Statistics, disabled: Disabled = NONE): Vector {
+  return layerWeights(model, stats, disabled)[model.layers - 1];
 }
 
-function readWeights(moved: Matrix, dim: number): Vector {
-  return moved.slice(dim * (dim + 1), dim * (dim + 1) + dim).map((value) => -value);
+function readWeights(implicitMap: Matrix, dim: number): Vector {
+  return implicitMap.slice(dim * (dim + 1), dim * (dim + 1) + dim).map((value) => -value);
 }
 
 /** `T = I + Σₖ Pₖ G Qₖ`, without the blocks that are switched off. */
-function transition(model: Model, layer: number, gram: Matrix, off: Off): Matrix {
+function transition(model: Model, layer: number, gram: Matrix, disabled: Disabled): Matrix {
   const size = Math.round(Math.sqrt(gram.length));
   const t = model.family === "full" ? fullProduct(model, layer, gram, size) : diagonalProduct(model, layer, gram, size);
-  for (const flow of FLOWS) {
-    if (off.has(`${layer + 1}${flow}`)) clearBlock(t, flow, size);
+  for (const name of OMEGAS) {
+    if (disabled.has(`${layer + 1}${name}`)) clearBlock(t, name, size);
   }
   for (let i = 0; i < size; i++) t[i * size + i] += 1;
   return t;
 }
 
-/** With diagonal P and Q each block of G is multiplied by its own ω, Eq. (10). */
+/** With diagonal P and Q each block of G is multiplied by one ω, Eq. (10). */
 function diagonalProduct(model: Model, layer: number, gram: Matrix, size: number): Matrix {
   const [xx, xy, yx, yy] = omega(model, layer);
   const last = size - 1;
@@ -82,11 +82,11 @@ function fullProduct(model: Model, layer: number, gram: Matrix, size: number): M
   return total;
 }
 
-function clearBlock(t: Matrix, flow: Flow, size: number): void {
+function clearBlock(t: Matrix, name: OmegaName, size: number): void {
   const last = size - 1;
   for (let at = 0; at < t.length; at++) {
     const block = (at >= last * size ? "y" : "x") + (at % size === last ? "y" : "x");
-    if (block === flow) t[at] = 0;
+    if (block === name) t[at] = 0;
   }
 }
 

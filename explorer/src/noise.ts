@@ -1,10 +1,10 @@
-/** Noise priors: how the noise level σ of a sequence is drawn, read from texts such as `uniform(0,5)`. */
+/** Noise priors: distributions of the noise level σ of a sequence, read from texts such as `uniform(0,5)`. */
 
 import type { Random } from "./random";
 
 export type Noise =
   | { kind: "uniform"; low: number; high: number }
-  | { kind: "atoms"; values: number[]; weights: number[] }; // weights sum to one
+  | { kind: "atoms"; values: number[]; probabilities: number[] }; // they sum to one
 
 /** Read a prior from its text. */
 export function parseNoise(text: string): Noise {
@@ -16,9 +16,9 @@ export function parseNoise(text: string): Noise {
     if (values.length !== 2 || values[0] > values[1]) throw new Error(`“${text}” needs two bounds, the lower first.`);
     return { kind: "uniform", low: values[0], high: values[1] };
   }
-  const weights = parts.map(([, weight]) => weight ?? 1);
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return { kind: "atoms", values, weights: weights.map((weight) => weight / total) };
+  const probabilities = parts.map(([, probability]) => probability ?? 1);
+  const total = probabilities.reduce((sum, probability) => sum + probability, 0);
+  return { kind: "atoms", values, probabilities: probabilities.map((probability) => probability / total) };
 }
 
 function readNumber(text: string): number {
@@ -33,17 +33,17 @@ function readNumber(text: string): number {
 export function sampleNoise(noise: Noise, draw: Random): number {
   const u = draw.uniform();
   if (noise.kind === "uniform") return noise.low + (noise.high - noise.low) * u;
-  let below = 0;
+  let cumulative = 0;
   for (let i = 0; i < noise.values.length; i++) {
-    below += noise.weights[i];
-    if (u < below) return noise.values[i];
+    cumulative += noise.probabilities[i];
+    if (u < cumulative) return noise.values[i];
   }
   return noise.values[noise.values.length - 1];
 }
 
 /** E[σ²], the best constant penalty. */
 export function secondMoment(noise: Noise): number {
-  if (noise.kind === "atoms") return noise.values.reduce((sum, value, i) => sum + noise.weights[i] * value ** 2, 0);
+  if (noise.kind === "atoms") return noise.values.reduce((sum, value, i) => sum + noise.probabilities[i] * value ** 2, 0);
   return (noise.low ** 2 + noise.low * noise.high + noise.high ** 2) / 3;
 }
 
@@ -52,8 +52,8 @@ export function largest(noise: Noise): number {
   return noise.kind === "uniform" ? noise.high : Math.max(...noise.values);
 }
 
-/** Whether a sequence with this noise level could have been seen in training. */
-export function covers(noise: Noise, std: number): boolean {
-  if (noise.kind === "uniform") return std >= noise.low - 1e-9 && std <= noise.high + 1e-9;
-  return noise.values.some((value) => Math.abs(value - std) < 1e-9);
+/** Whether the prior can draw this noise level. */
+export function supports(noise: Noise, noiseStd: number): boolean {
+  if (noise.kind === "uniform") return noiseStd >= noise.low - 1e-9 && noiseStd <= noise.high + 1e-9;
+  return noise.values.some((value) => Math.abs(value - noiseStd) < 1e-9);
 }

@@ -6,15 +6,15 @@ export interface Random {
   normal(): number;
 }
 
-/** A generator for a seed and a purpose, so that different uses of one seed have nothing in common. */
+/** A generator for a seed and a purpose, so that different uses of one seed are independent. */
 export function random(seed: number, purpose: string): Random {
   const uniform = sfc32(seed, hash(purpose));
   let spare: number | null = null;
   function normal(): number {
     if (spare !== null) {
-      const kept = spare;
+      const value = spare;
       spare = null;
-      return kept;
+      return value;
     }
     const radius = Math.sqrt(-2 * Math.log(1 - uniform())); // Box and Muller
     const angle = 2 * Math.PI * uniform();
@@ -39,9 +39,9 @@ function sfc32(seed: number, stream: number): () => number {
   return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
 }
 
-/** A number for a word. */
-function hash(word: string): number {
+/** A hash of a text. */
+function hash(text: string): number {
   let value = 0x811c9dc5;
-  for (const letter of word) value = Math.imul(value ^ letter.codePointAt(0)!, 0x01000193);
+  for (const letter of text) value = Math.imul(value ^ letter.codePointAt(0)!, 0x01000193);
   return value;
 }

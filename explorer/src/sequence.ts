@@ -17,12 +17,12 @@ export interface Sequence {
 }
 
 /** Draw a sequence. */
-export function drawSequence(draw: Random, count: number, dim: number): Sequence {
+export function drawSequence(draw: Random, numExamples: number, dim: number): Sequence {
   const vector = () => Float64Array.from({ length: dim }, () => draw.normal());
   const [weights, query] = [vector(), vector()];
   const inputs: Vector[] = [];
   const noise: number[] = [];
-  for (let i = 0; i < count; i++) {
+  for (let i = 0; i < numExamples; i++) {
     inputs.push(vector());
     noise.push(draw.normal());
   }
@@ -30,14 +30,14 @@ export function drawSequence(draw: Random, count: number, dim: number): Sequence
 }
 
 /** The labels `y = ⟨w, x⟩ + σξ`. */
-export function labels(sequence: Sequence, std: number): number[] {
-  return sequence.inputs.map((x, i) => dot(sequence.weights, x) + std * sequence.noise[i]);
+export function labels(sequence: Sequence, noiseStd: number): number[] {
+  return sequence.inputs.map((x, i) => dot(sequence.weights, x) + noiseStd * sequence.noise[i]);
 }
 
-/** A sequence in a form from which the Gram matrix at every σ is quick to get. */
+/** Sums over a sequence, from which the Gram matrix at any σ is fast to compute. */
 export interface Summary {
   weights: Vector;
-  count: number;
+  numExamples: number;
   dim: number;
   xx: Matrix; // Σ
   fit: Vector; // Σ w
@@ -45,7 +45,7 @@ export interface Summary {
   square: number; // ‖ξ‖²
 }
 
-/** Sum a sequence up. */
+/** Compute the sums over a sequence. */
 export function summarise({ weights, inputs, noise }: Sequence): Summary {
   const dim = weights.length;
   const xx = new Float64Array(dim * dim);
@@ -59,18 +59,18 @@ export function summarise({ weights, inputs, noise }: Sequence): Summary {
     square += noise[k] ** 2;
   });
   const fit = Float64Array.from({ length: dim }, (_, i) => dot(xx.subarray(i * dim, (i + 1) * dim), weights));
-  return { weights, count: inputs.length, dim, xx, fit, cross, square };
+  return { weights, numExamples: inputs.length, dim, xx, fit, cross, square };
 }
 
 /** The Gram matrix at a noise level: `α = Σw + σXᵀξ`, `λ = wᵀΣw + 2σ wᵀXᵀξ + σ²‖ξ‖²`. */
-export function statistics(summary: Summary, std: number): Statistics {
-  const { weights, count, dim, xx, fit, cross, square } = summary;
+export function statistics(summary: Summary, noiseStd: number): Statistics {
+  const { weights, numExamples, dim, xx, fit, cross, square } = summary;
   const size = dim + 1;
   const gram = new Float64Array(size * size);
   for (let i = 0; i < dim; i++) {
     for (let j = 0; j < dim; j++) gram[i * size + j] = xx[i * dim + j];
-    gram[i * size + dim] = gram[dim * size + i] = fit[i] + std * cross[i];
+    gram[i * size + dim] = gram[dim * size + i] = fit[i] + noiseStd * cross[i];
   }
-  gram[size * size - 1] = dot(weights, fit) + 2 * std * dot(weights, cross) + std ** 2 * square;
-  return { gram, count, dim };
+  gram[size * size - 1] = dot(weights, fit) + 2 * noiseStd * dot(weights, cross) + noiseStd ** 2 * square;
+  return { gram, numExamples, dim };
 }

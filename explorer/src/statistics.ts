@@ -1,15 +1,15 @@
-/** What a context says: the Gram matrix of its tokens, and how many there are. */
+/** Statistics of a context: the Gram matrix of its tokens, and the number of examples. */
 
 import type { Matrix, Vector } from "./matrix";
 
 export interface Statistics {
   gram: Matrix; // [[Σ, α], [αᵀ, λ]], (d+1) × (d+1)
-  count: number; // n
+  numExamples: number; // n
   dim: number; // d
 }
 
-/** Σ, α and λ out of the Gram matrix. */
-export function parts({ gram, dim }: Statistics): { xx: Matrix; xy: Vector; yy: number } {
+/** Σ, α and λ of a Gram matrix. */
+export function blocks({ gram, dim }: Statistics): { xx: Matrix; xy: Vector; yy: number } {
   const size = dim + 1;
   const xx = new Float64Array(dim * dim);
   const xy = new Float64Array(dim);

@@ -8,22 +8,22 @@ const KEY = "lintra-theme";
 export function listenToTheme(): void {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const button = element("theme");
-  let chosen = remembered();
+  let choice = loadChoice();
   const show = () => {
-    const dark = chosen === null ? system.matches : chosen === "dark";
+    const dark = choice === null ? system.matches : choice === "dark";
     document.documentElement.dataset.theme = dark ? "dark" : "light";
     button.setAttribute("aria-pressed", String(dark));
   };
   system.addEventListener("change", show);
   button.addEventListener("click", () => {
-    chosen = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    remember(chosen);
+    choice = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    saveChoice(choice);
     show();
   });
   show();
 }
 
-function remembered(): string | null {
+function loadChoice(): string | null {
   try {
     return localStorage.getItem(KEY);
   } catch {
@@ -31,7 +31,7 @@ function remembered(): string | null {
   }
 }
 
-function remember(theme: string): void {
+function saveChoice(theme: string): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {

@@ -1,8 +1,8 @@
-/** What one choice of model and sequence gives: everything that the views draw, computed once. */
+/** Everything that the views draw for one model and one sequence, computed once. */
 
-import { bayesWeights, posteriorStd } from "./bayes";
+import { bayesWeights, posteriorNoiseStd } from "./bayes";
 import { modelOf, type Card, type Data, type PriorCurves, nameOf } from "./data";
-import { BASELINES, type Baseline } from "./looks";
+import { BASELINES, type Baseline } from "./styles";
 import { dot, type Vector } from "./matrix";
 import { layerWeights, type Model } from "./models";
 import { parseNoise, secondMoment, type Noise } from "./noise";
@@ -12,7 +12,7 @@ import { drawSequence, labels, statistics, summarise, type Sequence } from "./se
 import type { State } from "./state";
 import type { Statistics } from "./statistics";
 
-/** A model that is looked at: of the zoo, or from the reader's own file. */
+/** The model that is shown: of the zoo, or of a file of the reader. */
 export interface Subject {
   name: string;
   model: Model;
@@ -28,10 +28,10 @@ export interface View {
   sequence: Sequence;
   labels: number[];
   spectrum: Spectrum;
-  path: Vector[]; // implicit weights, from zero over every layer
+  path: Vector[]; // implicit weights: zero, then after each layer
   oracle: Vector;
   baselines: Record<Baseline, Vector>;
-  believed: number; // posterior mean of σ
+  posteriorNoiseStd: number; // posterior mean of σ
   truth: number; // of the query
 }
 
@@ -46,32 +46,32 @@ export function zooSubject(state: State, data: Data): Subject {
 /** Compute everything for one sequence. */
 export function computeView(state: State, subject: Subject): View {
   const { model } = subject;
-  const sequence = drawSequence(random(state.seed, "sequence"), state.count, model.dim);
-  const stats = statistics(summarise(sequence), state.std);
-  const own = spectrum(stats);
-  const off = new Set(state.off);
-  const walked = layerWeights(model, shownTo(model, stats, state.rescaled), off);
+  const sequence = drawSequence(random(state.seed, "sequence"), state.numExamples, model.dim);
+  const stats = statistics(summarise(sequence), state.noiseStd);
+  const context = spectrum(stats);
+  const disabled = new Set(state.disabled);
+  const layers = layerWeights(model, modelStatistics(model, stats, state.rescaled), disabled);
   return {
     state,
     subject,
     sequence,
-    labels: labels(sequence, state.std),
-    spectrum: own,
-    path: [new Float64Array(model.dim), ...walked],
-    oracle: ridge(own, state.std ** 2),
-    baselines: baselineWeights(own, subject.noise, subject.curves?.tuned),
-    believed: posteriorStd(own, subject.noise),
+    labels: labels(sequence, state.noiseStd),
+    spectrum: context,
+    path: [new Float64Array(model.dim), ...layers],
+    oracle: ridge(context, state.noiseStd ** 2),
+    baselines: baselineWeights(context, subject.noise, subject.curves?.tuned),
+    posteriorNoiseStd: posteriorNoiseStd(context, subject.noise),
     truth: dot(sequence.weights, sequence.query),
   };
 }
 
-/** The Gram matrix that a model sees: as it is, or rescaled to the training n. */
-export function shownTo(model: Model, stats: Statistics, rescaled: boolean): Statistics {
+/** The statistics that a model reads: unchanged, or rescaled to the training n. */
+export function modelStatistics(model: Model, stats: Statistics, rescaled: boolean): Statistics {
   if (!rescaled) return stats;
-  return { ...stats, gram: stats.gram.map((value) => (value * model.context) / stats.count) };
+  return { ...stats, gram: stats.gram.map((value) => (value * model.context) / stats.numExamples) };
 }
 
-/** The weights of every baseline. */
+/** The weights of all baselines. */
 export function baselineWeights(of: Spectrum, noise: Noise, tuning?: Tuning): Record<Baseline, Vector> {
   const weights = {} as Record<Baseline, Vector>;
   for (const name of BASELINES) weights[name] = baseline(name, of, noise, tuning);

@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
+Row = dict[str, Any]
+"""Values by column."""
+
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # first characters by which spreadsheets know a formula
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a plot; nothing for `error` means none."""
+    """A line of a plot, with error bars unless `error` is `None`."""
 
     label: str
     x: Any
@@ -34,10 +37,11 @@ class Plot:
     curves: list[Curve]
     xscale: str = "log"
     yscale: str = "log"
+    xticks: Sequence[float] | None = None  # with plain numbers; `None` leaves the ticks to the scale
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    r"""Rows that all have the same columns, under a line with their names.
+    r"""Write rows, which must all have the same columns, under a line with their names.
 
     Text that a spreadsheet would run as a formula gets an apostrophe in front.
 
@@ -65,6 +69,6 @@ def csv_cell(value: Any) -> Any:
 
 
 def select(rows: Sequence[dict[str, Any]], *columns: str, **where: Any) -> list[np.ndarray]:
-    """Columns of the rows that have these values."""
-    kept = [row for row in rows if all(row[name] == value for name, value in where.items())]
-    return [np.asarray([row[column] for row in kept]) for column in columns]
+    """Return columns of the rows that have these values."""
+    selected = [row for row in rows if all(row[name] == value for name, value in where.items())]
+    return [np.asarray([row[column] for row in selected]) for column in columns]

@@ -53,7 +53,13 @@ class AbstractLayered(AbstractPredictor):
 @partial(jax.jit, static_argnums=0)
 def over_contexts(function: Callable[..., Any], owner: Any, stats: GramStatistics, *arguments: Array) -> Any:
     """Map `function(owner, context, ...)` over all leading axes of the contexts and of what comes per context."""
+    check_precision(stats)
     function = partial(function, owner)
     for _ in range(stats.gram.ndim - 2):
         function = jax.vmap(function)
     return function(stats, *arguments)
+
+
+def check_precision(stats: GramStatistics) -> None:
+    """Refuse statistics in 64 bits where JAX would compute with them in 32 bits."""
+    arguments.require_precision("stats", stats.gram)

@@ -1,12 +1,12 @@
-/** View 1: the examples as the model sees them, and its prediction for the query after every layer. */
+/** View 1: the examples of the context, and the prediction for the query after each layer. */
 
-import { axes, below, frame, linear, mark, path, segment, short, tags, word, type Point, type Tag } from "../chart";
-import { LOOKS, type Look } from "../looks";
+import { axes, below, frame, linear, mark, path, segment, short, tags, textAt, type Point, type Tag } from "../chart";
+import { STYLES, type Style } from "../styles";
 import { dot } from "../matrix";
 import type { View } from "../view";
 
 const BOX = frame(440, 330);
-const LABEL: Look = { ...LOOKS.truth, mark: "circle" };
+const LABEL: Style = { ...STYLES.truth, mark: "circle" };
 const STEPS = frame(440, 330, 106);
 
 /** Draw both charts. */
@@ -17,37 +17,37 @@ export function drawContext(scatter: SVGElement, steps: SVGElement, view: View):
 
 function drawScatter(svg: SVGElement, view: View): void {
   const { sequence, state, subject } = view;
-  const look = LOOKS[subject.model.family];
-  const reach = 2.4 * Math.sqrt(dot(sequence.weights, sequence.weights)) + 1.6 * state.std; // moves smoothly with σ
+  const style = STYLES[subject.model.family];
+  const reach = 2.4 * Math.sqrt(dot(sequence.weights, sequence.weights)) + 1.6 * state.noiseStd; // smooth in σ
   const x = linear(-reach, reach, BOX.left, BOX.right);
   const y = linear(-reach, reach, BOX.bottom, BOX.top);
-  const weights = view.path[state.after];
+  const weights = view.path[state.layer];
   const inside = (value: number) => y(Math.min(Math.max(value, -reach), reach));
   const examples = sequence.inputs.map((input, i) => {
     const [truth, label, value] = [dot(sequence.weights, input), view.labels[i], dot(weights, input)];
-    const words = `Example ${i + 1}: true value ${short(truth)}, label ${short(label)}, model ${short(value)}`;
+    const title = `Example ${i + 1}: true value ${short(truth)}, label ${short(label)}, model ${short(value)}`;
     const [seen, made]: [Point, Point] = [[x(truth), inside(label)], [x(truth), inside(value)]];
     return (
-      segment(seen, made, "var(--line)") + mark(seen, LABEL, 3.6, words, 'opacity=".6"') + mark(made, look, 3.2, words)
+      segment(seen, made, "var(--line)") + mark(seen, LABEL, 3.6, title, 'opacity=".6"') + mark(made, style, 3.2, title)
     );
   });
   const prediction = dot(weights, sequence.query);
-  const words = `Query: true value ${short(view.truth)}, model ${short(prediction)}`;
+  const title = `Query: true value ${short(view.truth)}, model ${short(prediction)}`;
   const query: Point = [x(view.truth), inside(prediction)];
   svg.innerHTML =
     axes(BOX, x, y, `True value ⟨${below("w", "τ")}, x⟩`, "Label, and model") +
-    path([[x(-reach), y(-reach)], [x(reach), y(reach)]], LOOKS.truth, 1.2) +
+    path([[x(-reach), y(-reach)], [x(reach), y(reach)]], STYLES.truth, 1.2) +
     examples.join("") +
-    segment([x(view.truth), y(view.truth)], query, look.colour, 2) +
-    mark(query, look, 7.5, words, 'stroke="var(--card)" stroke-width="1.5"') +
-    word([query[0] - 12, query[1] + 4], "query", look.colour, "end");
-  const told = `${sequence.inputs.length} examples: labels, and ${look.label} after layer ${state.after}, against true values`;
-  svg.setAttribute("aria-label", `${told}. ${words}.`);
+    segment([x(view.truth), y(view.truth)], query, style.colour, 2) +
+    mark(query, style, 7.5, title, 'stroke="var(--card)" stroke-width="1.5"') +
+    textAt([query[0] - 12, query[1] + 4], "query", style.colour, "end");
+  const summary = `${sequence.inputs.length} examples: labels, and ${style.label} after layer ${state.layer}, against true values`;
+  svg.setAttribute("aria-label", `${summary}. ${title}.`);
 }
 
 function drawSteps(svg: SVGElement, view: View): void {
   const { query } = view.sequence;
-  const look = LOOKS[view.subject.model.family];
+  const style = STYLES[view.subject.model.family];
   const predictions = view.path.map((weights) => dot(weights, query));
   const lines = {
     truth: view.truth,
@@ -60,34 +60,34 @@ function drawSteps(svg: SVGElement, view: View): void {
   const y = linear(low, high, STEPS.bottom, STEPS.top);
   const inside = (value: number) => (Number.isNaN(value) ? STEPS.top : y(Math.min(Math.max(value, low), high)));
   const names = Object.keys(lines) as (keyof typeof lines)[];
-  const level = (name: keyof typeof lines) =>
-    path([[STEPS.left, inside(lines[name])], [STEPS.right, inside(lines[name])]], LOOKS[name], 1.6);
+  const horizontal = (name: keyof typeof lines) =>
+    path([[STEPS.left, inside(lines[name])], [STEPS.right, inside(lines[name])]], STYLES[name], 1.6);
   const labels: Tag[] = names.map((name) => ({
     at: inside(lines[name]),
-    text: `${LOOKS[name].label} ${short(lines[name])}`,
-    colour: LOOKS[name].colour,
+    text: `${STYLES[name].label} ${short(lines[name])}`,
+    colour: STYLES[name].colour,
   }));
   const marks = predictions.map((value, layer) =>
-    mark([x(layer), inside(value)], look, layer === view.state.after ? 7 : 4.5, `After layer ${layer}: ${short(value)}`),
+    mark([x(layer), inside(value)], style, layer === view.state.layer ? 7 : 4.5, `After layer ${layer}: ${short(value)}`),
   );
   const ticks = Object.assign(x, { ticks: predictions.map((_, layer) => layer) });
   svg.innerHTML =
     axes(STEPS, ticks, y, "After layer", "Prediction for the query") +
-    names.map(level).join("") +
-    path(predictions.map((value, layer) => [x(layer), inside(value)]), { ...look, dash: undefined }, 2.2) +
+    names.map(horizontal).join("") +
+    path(predictions.map((value, layer) => [x(layer), inside(value)]), { ...style, dash: undefined }, 2.2) +
     marks.join("") +
     tags(STEPS, labels);
-  const told = predictions.map((value, layer) => `layer ${layer}: ${short(value)}`).join(", ");
-  const levels = names.map((name) => `${LOOKS[name].label} ${short(lines[name])}`).join(", ");
-  svg.setAttribute("aria-label", `Prediction for the query after every layer. ${told}. ${levels}.`);
+  const summary = predictions.map((value, layer) => `layer ${layer}: ${short(value)}`).join(", ");
+  const compared = names.map((name) => `${STYLES[name].label} ${short(lines[name])}`).join(", ");
+  svg.setAttribute("aria-label", `Prediction for the query after every layer. ${summary}. ${compared}.`);
 }
 
-/** A range that holds the fixed values, and of the moving ones as much as does not flatten the rest. */
+/** A range with the fixed values, and those moving values that do not make it much larger. */
 function extent(fixed: number[], moving: number[]): [number, number] {
   const [low, high] = [Math.min(...fixed), Math.max(...fixed)];
   const room = 1.5 * Math.max(high - low, 0.5);
-  const kept = moving.filter((value) => value > low - room && value < high + room);
-  const [bottom, top] = [Math.min(low, ...kept), Math.max(high, ...kept)];
+  const near = moving.filter((value) => value > low - room && value < high + room);
+  const [bottom, top] = [Math.min(low, ...near), Math.max(high, ...near)];
   const edge = 0.08 * Math.max(top - bottom, 0.1);
   return [bottom - edge, top + edge];
 }

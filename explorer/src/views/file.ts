@@ -1,21 +1,21 @@
-/** View 6: a reader's own model file. */
+/** View 6: a model file of the reader. */
 
 import { element } from "../controls";
 import type { Model } from "../models";
 import { readModelFile } from "../safetensors";
 
-export interface OwnModel {
+export interface FileModel {
   name: string;
   model: Model;
   noise: string;
 }
 
-/** Listen to the file input and to the way back; a bad file gets a sentence and changes nothing. */
-export function listenToFile(open: (model: OwnModel | null) => void): void {
+/** Listen to the file input and to the button back to the zoo; a bad file shows a message and changes nothing else. */
+export function listenToFile(open: (model: FileModel | null) => void): void {
   const input = element<HTMLInputElement>("file");
-  const say = (sentence: string, bad = false) => {
-    element("file-message").textContent = sentence;
-    element("file-message").classList.toggle("bad", bad);
+  const showMessage = (message: string, isError = false) => {
+    element("file-message").textContent = message;
+    element("file-message").classList.toggle("bad", isError);
   };
   input.addEventListener("change", async () => {
     const file = input.files?.[0];
@@ -25,14 +25,14 @@ export function listenToFile(open: (model: OwnModel | null) => void): void {
       open({ name: file.name, model, noise });
       const heads = `${model.heads} ${model.heads > 1 ? "heads" : "head"}`;
       const size = `${model.family}, ${model.layers} layers, ${heads}, d = ${model.dim}`;
-      say(`Opened ${file.name}: ${size}.${checked ? "" : " This browser could not check its checksum."}`);
+      showMessage(`Opened ${file.name}: ${size}.${checked ? "" : " This browser could not check its checksum."}`);
     } catch (error) {
-      say(`${file.name}: ${(error as Error).message}`, true);
+      showMessage(`${file.name}: ${(error as Error).message}`, true);
     }
     input.value = "";
   });
-  element("own-close").addEventListener("click", () => {
+  element("opened-close").addEventListener("click", () => {
     open(null);
-    say("");
+    showMessage("");
   });
 }

@@ -1,34 +1,34 @@
-/** View 3: the adjusted loss at every noise level, measured in Python (lines) and in the page (marks). */
+/** View 3: the adjusted loss at each noise level, measured in Python (lines) and in the page (marks). */
 
 import {
   axes, frame, linear, logarithmic, mark, path, px, segment, short, tags, type Frame, type Point, type Scale, type Tag,
 } from "../chart";
 import type { LiveProfile } from "../live";
-import { BASELINES, LOOKS, type Method } from "../looks";
+import { BASELINES, STYLES, type Method } from "../styles";
 import { largest, type Noise } from "../noise";
 import type { View } from "../view";
 
 const NARROW = matchMedia("(max-width: 760px)");
 const DECADES = 6; // shown at most
-const LARGEST = 100; // losses above it lie on the edge
+const MAX_LOSS = 100; // losses above it lie on the edge
 
 /** The noise levels of a profile. */
-export function levelsOf(view: View): number[] {
-  const shipped = view.subject.curves?.levels;
-  if (shipped) return shipped;
+export function noiseStdsOf(view: View): number[] {
+  const measured = view.subject.curves?.levels;
+  if (measured) return measured;
   const { noise } = view.subject;
   const top = noise.kind === "atoms" ? Math.max(6, largest(noise) + 1) : noise.high + 1;
   return Array.from({ length: 25 }, (_, i) => (top * i) / 24);
 }
 
-/** Whether the lines from Python are for what is shown: they were measured at the training n with nothing off. */
-export function isAsShipped(view: View): boolean {
-  return view.state.count === view.subject.model.context && view.subject.curves !== null;
+/** Whether the losses measured in Python, at the training n, are for the n that is shown. */
+export function isAsMeasured(view: View): boolean {
+  return view.state.numExamples === view.subject.model.context && view.subject.curves !== null;
 }
 
 interface Line {
   name: Method;
-  points: [level: number, loss: number][];
+  points: [noiseStd: number, loss: number][];
 }
 
 /** Draw the chart. */
@@ -38,43 +38,43 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
   svg.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
   const family = view.subject.model.family;
   const lines = linesOf(view, live);
-  const marks = live.levels
-    .map((level, i) => ({ level, mean: live.model[i].mean, error: live.model[i].error, count: live.model[i].count }))
-    .filter(({ count }) => count > 0);
+  const marks = live.noiseStds
+    .map((noiseStd, i) => ({ noiseStd, mean: live.model[i].mean, error: live.model[i].error, numValues: live.model[i].numValues }))
+    .filter(({ numValues }) => numValues > 0);
   const values = [...lines.flatMap(({ points }) => points.map(([, loss]) => loss)), ...marks.map(({ mean }) => mean)];
   const y = lossScale(values, box);
-  const top = live.levels[live.levels.length - 1];
+  const top = live.noiseStds[live.noiseStds.length - 1];
   const x = linear(0, top, box.left, box.right, narrow ? 6 : 10);
-  const place = ([level, loss]: [number, number]): Point => [x(level), y(loss)];
+  const toPixels = ([noiseStd, loss]: [number, number]): Point => [x(noiseStd), y(loss)];
   const ends: Tag[] = lines.map(({ name, points }) => ({
     at: y(points[points.length - 1][1]),
-    text: LOOKS[name].label,
-    colour: LOOKS[name].colour,
+    text: STYLES[name].label,
+    colour: STYLES[name].colour,
   }));
-  const here = view.state.std <= top ? x(view.state.std) : null;
+  const here = view.state.noiseStd <= top ? x(view.state.noiseStd) : null;
   svg.innerHTML =
     shade(view.subject.noise, x, box) +
     axes(box, x, y, "Noise level σ", "Adjusted loss") +
     (here === null ? "" : segment([here, box.top], [here, box.bottom], "var(--soft)", 1, 'stroke-dasharray="2 3"')) +
-    lines.map(({ name, points }) => path(points.map(place), LOOKS[name], name === family ? 2.4 : 1.6)).join("") +
+    lines.map(({ name, points }) => path(points.map(toPixels), STYLES[name], name === family ? 2.4 : 1.6)).join("") +
     dots(live, x, y) +
-    marks.map(({ level, mean, error }) => bar(x(level), y, mean, error, family)).join("") +
-    tags(box, ends.length ? ends : [{ at: box.top, text: LOOKS[family].label, colour: LOOKS[family].colour }]);
+    marks.map(({ noiseStd, mean, error }) => bar(x(noiseStd), y, mean, error, family)).join("") +
+    tags(box, ends.length ? ends : [{ at: box.top, text: STYLES[family].label, colour: STYLES[family].colour }]);
   note.textContent = noteOf(view, live);
   svg.setAttribute("aria-label", describe(view, lines, marks));
 }
 
-/** Lines from Python where they are for the chosen n; else what is measured here, for baselines. */
+/** Lines measured in Python where they are for the chosen n; else lines of the baselines, measured here. */
 function linesOf(view: View, live: LiveProfile): Line[] {
   const { curves, name, model } = view.subject;
   const lines: Line[] = [];
   const add = (method: Method, losses: (number | null)[]) => {
-    const points = live.levels
-      .map((level, i): [number, number | null] => [level, losses[i]])
+    const points = live.noiseStds
+      .map((noiseStd, i): [number, number | null] => [noiseStd, losses[i]])
       .filter((point): point is [number, number] => point[1] !== null && point[1] > 0 && Number.isFinite(point[1]));
     if (points.length > 1) lines.push({ name: method, points });
   };
-  if (isAsShipped(view) && curves) {
+  if (isAsMeasured(view) && curves) {
     for (const method of BASELINES) add(method, curves.baselines[method]?.loss ?? []);
     if (curves.models[name]) add(model.family, curves.models[name].loss);
   } else if (live.done > 0) {
@@ -84,9 +84,9 @@ function linesOf(view: View, live: LiveProfile): Line[] {
 }
 
 function lossScale(values: number[], box: Frame): Scale {
-  const seen = values.filter((value) => value > 0 && Number.isFinite(value));
-  const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...seen, 0.1), LARGEST)) - 1e-9);
-  const bottom = Math.max(10 ** Math.floor(Math.log10(Math.min(...seen, 0.1))), top / 10 ** DECADES);
+  const finite = values.filter((value) => value > 0 && Number.isFinite(value));
+  const top = 10 ** Math.ceil(Math.log10(Math.min(Math.max(...finite, 0.1), MAX_LOSS)) - 1e-9);
+  const bottom = Math.max(10 ** Math.floor(Math.log10(Math.min(...finite, 0.1))), top / 10 ** DECADES);
   return logarithmic(bottom, top, box.bottom, box.top);
 }
 
@@ -100,41 +100,41 @@ function shade(noise: Noise, x: Scale, box: Frame): string {
 }
 
 function bar(at: number, y: Scale, mean: number, error: number, family: Method): string {
-  const look = LOOKS[family];
+  const style = STYLES[family];
   const [low, high] = [y(Math.max(mean - 2 * error, y.low)), y(mean + 2 * error)];
-  const words = `measured here: ${short(mean)} ± ${short(error, 2)}`;
-  if (mean >= y.high) return mark([at, y(y.high)], look, 4, words); // off the chart
+  const title = `measured here: ${short(mean)} ± ${short(error, 2)}`;
+  if (mean >= y.high) return mark([at, y(y.high)], style, 4, title); // off the chart
   return (
-    segment([at, low], [at, high], look.colour, 1.5) +
-    mark([at, y(mean)], look, 4, words, 'stroke="var(--card)" stroke-width=".8"')
+    segment([at, low], [at, high], style.colour, 1.5) +
+    mark([at, y(mean)], style, 4, title, 'stroke="var(--card)" stroke-width=".8"')
   );
 }
 
 /** The Bayes predictor, measured here. */
 function dots(live: LiveProfile, x: Scale, y: Scale): string {
-  return live.levels
-    .map((level, i) => ({ level, loss: live.baselines.bayes[i] }))
-    .filter(({ loss }) => loss.count > 0 && loss.mean > 0)
-    .map(({ level, loss }) => mark([x(level), y(loss.mean)], LOOKS.bayes, 2.6, `Bayes, measured here: ${short(loss.mean)}`))
+  return live.noiseStds
+    .map((noiseStd, i) => ({ noiseStd, loss: live.baselines.bayes[i] }))
+    .filter(({ loss }) => loss.numValues > 0 && loss.mean > 0)
+    .map(({ noiseStd, loss }) => mark([x(noiseStd), y(loss.mean)], STYLES.bayes, 2.6, `Bayes, measured here: ${short(loss.mean)}`))
     .join("");
 }
 
 function noteOf(view: View, live: LiveProfile): string {
-  const done = `Here: ${live.done} sequences a level at n = ${view.state.count}.`;
+  const done = `Here: ${live.done} sequences a level at n = ${view.state.numExamples}.`;
   const { curves, model } = view.subject;
-  if (!isAsShipped(view)) {
+  if (!isAsMeasured(view)) {
     return `${done} Lines of baselines are measured here as well, since Python’s are for n = ${model.context}.`;
   }
-  const whole = view.state.off.length ? ", with everything switched on" : "";
-  return `${done} In Python: ${curves?.sequences.toLocaleString("en")}${whole}.`;
+  const intact = view.state.disabled.length ? ", with everything switched on" : "";
+  return `${done} In Python: ${curves?.sequences.toLocaleString("en")}${intact}.`;
 }
 
-function describe(view: View, lines: Line[], marks: { level: number; mean: number }[]): string {
-  const near = marks.reduce(
-    (best, entry) => (Math.abs(entry.level - view.state.std) < Math.abs(best.level - view.state.std) ? entry : best),
-    { level: Infinity, mean: NaN },
+function describe(view: View, lines: Line[], marks: { noiseStd: number; mean: number }[]): string {
+  const nearest = marks.reduce(
+    (best, entry) => (Math.abs(entry.noiseStd - view.state.noiseStd) < Math.abs(best.noiseStd - view.state.noiseStd) ? entry : best),
+    { noiseStd: Infinity, mean: NaN },
   );
-  const compared = lines.map(({ name }) => LOOKS[name].label).join(", ");
-  const here = `At σ = ${short(near.level)} the model's loss is ${short(near.mean)}`;
+  const compared = lines.map(({ name }) => STYLES[name].label).join(", ");
+  const here = `At σ = ${short(nearest.noiseStd)} the model's loss is ${short(nearest.mean)}`;
   return `Adjusted loss against the noise level, for ${view.subject.name} and ${compared}. ${here}.`;
 }

@@ -1,8 +1,8 @@
-/** View 5: Table 1 as a heat map of the paper's figures, lintra's, or their ratio to the Bayes floor. */
+/** View 5: Table 1 as a heat map of the paper's losses, lintra's, or their ratio to the Bayes floor. */
 
 import { escape, short } from "../chart";
 import { nameOf, type Data } from "../data";
-import { LOOKS, type Method } from "../looks";
+import { STYLES, type Method } from "../styles";
 import type { Family } from "../models";
 import type { Shade, State } from "../state";
 
@@ -10,7 +10,7 @@ const FAMILIES: Family[] = ["gd++", "diag", "full"];
 const BASELINES = ["const-ridge", "ada-ridge", "tuned-ridge", "bayes"] as const;
 const DEPTHS = [1, 2, 3, 4, 5, 6, 7];
 
-interface Figures {
+interface Losses {
   paper: number | null;
   lintra: number | null;
   floor: number | null;
@@ -47,41 +47,41 @@ function shortPrior(noise: string): string {
 
 function row(data: Data, state: State, method: Method, layers: number | null): string {
   const cells = data.noises.map((noise) => cell(data, state, method, layers, noise)).join("");
-  return `<tr><th scope="row" class="first">${LOOKS[method].label}</th>${cells}</tr>`;
+  return `<tr><th scope="row" class="first">${STYLES[method].label}</th>${cells}</tr>`;
 }
 
 function cell(data: Data, state: State, method: Method, layers: number | null, noise: string): string {
-  const figures = figuresOf(data, method, layers, noise);
-  const text = textOf(figures, state.shade);
-  const strength = strengthOf(state.shade === "paper" ? figures.paper : figures.lintra, figures.floor);
+  const losses = lossesOf(data, method, layers, noise);
+  const text = textOf(losses, state.shade);
+  const strength = strengthOf(state.shade === "paper" ? losses.paper : losses.lintra, losses.floor);
   const heat = `data-heat="${(4 + 62 * strength).toFixed(0)}"`; // the page's policy allows no style attributes
-  const place = `${LOOKS[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
-  const [lintra, floor] = [told(figures.lintra), told(figures.floor)];
-  const words = escape(`${place}: paper ${figures.paper ?? "–"}, lintra ${lintra}, Bayes floor ${floor}`);
-  if (layers === null) return `<td class="still" ${heat} title="${words}">${text}</td>`;
+  const cellName = `${STYLES[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
+  const [lintra, floor] = [lossText(losses.lintra), lossText(losses.floor)];
+  const title = escape(`${cellName}: paper ${losses.paper ?? "–"}, lintra ${lintra}, Bayes floor ${floor}`);
+  if (layers === null) return `<td class="still" ${heat} title="${title}">${text}</td>`;
   const name = nameOf(method, layers, noise, 1);
-  if (!data.models[name]) return `<td class="still" title="${words}">${text}</td>`;
+  if (!data.models[name]) return `<td class="still" title="${title}">${text}</td>`;
   const current = name === nameOf(state.family, state.layers, state.noise, state.heads);
-  const about = `aria-current="${current}" title="${words}" aria-label="${words}. Open this model"`;
+  const about = `aria-current="${current}" title="${title}" aria-label="${title}. Open this model"`;
   return `<td><button type="button" data-model="${escape(name)}" ${about} ${heat}>${text}</button></td>`;
 }
 
-function figuresOf(data: Data, method: Method, layers: number | null, noise: string): Figures {
+function lossesOf(data: Data, method: Method, layers: number | null, noise: string): Losses {
   const printed = data.paper.find(([name, depth, prior]) => name === method && depth === layers && prior === noise);
   const prior = data.curves[noise]?.prior;
   const card = layers === null ? undefined : data.models[nameOf(method, layers, noise, 1)];
-  const own = layers === null ? prior?.[method]?.loss[0] : card?.adjusted_loss;
-  return { paper: printed?.[3] ?? null, lintra: own ?? null, floor: prior?.bayes.loss[0] ?? null };
+  const measured = layers === null ? prior?.[method]?.loss[0] : card?.adjusted_loss;
+  return { paper: printed?.[3] ?? null, lintra: measured ?? null, floor: prior?.bayes.loss[0] ?? null };
 }
 
-function textOf(figures: Figures, shade: Shade): string {
-  if (shade === "paper") return figures.paper === null ? "–" : escape(String(figures.paper));
-  if (shade === "lintra") return told(figures.lintra);
-  const ratio = ratioOf(figures.lintra, figures.floor);
-  return ratio === null ? `<i>${told(figures.lintra)}</i>` : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
+function textOf(losses: Losses, shade: Shade): string {
+  if (shade === "paper") return losses.paper === null ? "–" : escape(String(losses.paper));
+  if (shade === "lintra") return lossText(losses.lintra);
+  const ratio = ratioOf(losses.lintra, losses.floor);
+  return ratio === null ? `<i>${lossText(losses.lintra)}</i>` : ratio < 99.5 ? `${ratio.toFixed(2)}×` : `${Math.round(ratio)}×`;
 }
 
-function told(value: number | null): string {
+function lossText(value: number | null): string {
   return value === null ? "–" : short(value);
 }
 

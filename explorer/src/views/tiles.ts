@@ -1,25 +1,25 @@
-/** The four figures at the top: what is predicted, what is true, how far it is off, and how good the model is. */
+/** Four numbers at the top: prediction, distance from the oracle, noise level, and loss of the model. */
 
 import { escape, short } from "../chart";
 import type { Data } from "../data";
 import { dot, halfSquare } from "../matrix";
 import type { View } from "../view";
 
-/** Draw the figures, and say the most important one. */
+/** Draw the numbers, and announce the prediction. */
 export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, data: Data): void {
   const { state, subject } = view;
-  const weights = view.path[state.after];
+  const weights = view.path[state.layer];
   const prediction = dot(weights, view.sequence.query);
-  const distance = halfSquare(weights, view.oracle);
+  const loss = halfSquare(weights, view.oracle);
   const [bayes, ols] = (["bayes", "ols"] as const).map((name) => halfSquare(view.baselines[name], view.oracle));
   root.innerHTML = [
-    tile(`Prediction after layer ${state.after}`, short(prediction), `true value ${short(view.truth)}`),
-    tile("Distance from the oracle", short(distance), `Bayes ${short(bayes)}, OLS ${short(ols)}`),
-    tile("Noise level", short(state.std), `the context speaks for ${short(view.believed)}`),
+    tile(`Prediction after layer ${state.layer}`, short(prediction), `true value ${short(view.truth)}`),
+    tile("Distance from the oracle", short(loss), `Bayes ${short(bayes)}, OLS ${short(ols)}`),
+    tile("Noise level", short(state.noiseStd), `posterior mean ${short(view.posteriorNoiseStd)}`),
     quality(view, data),
   ].join("");
-  const told = `prediction ${short(prediction)} after layer ${state.after}, true value ${short(view.truth)}`;
-  status.textContent = `${subject.name}: ${told}.`;
+  const summary = `prediction ${short(prediction)} after layer ${state.layer}, true value ${short(view.truth)}`;
+  status.textContent = `${subject.name}: ${summary}.`;
 }
 
 function quality(view: View, data: Data): string {
@@ -30,8 +30,8 @@ function quality(view: View, data: Data): string {
       card.heads === 1 && method === card.family && layers === card.layers && noise === card.noise,
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
-  const words = [printed ? escape(`paper ${printed[3]}`) : "not in the paper", `floor ${short(floor ?? NaN)}`];
-  return tile("Loss on the training prior", short(card.adjusted_loss), words.join(", "));
+  const text = [printed ? escape(`paper ${printed[3]}`) : "not in the paper", `floor ${short(floor ?? NaN)}`];
+  return tile("Loss on the training prior", short(card.adjusted_loss), text.join(", "));
 }
 
 function tile(title: string, value: string, more: string): string {

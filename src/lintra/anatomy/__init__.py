@@ -1,28 +1,28 @@
 """From weights to the algorithm: what a model's numbers mean, what it does, and what it needs."""
 
-from lintra.anatomy.ablation import ablation, without
-from lintra.anatomy.behaviour import behaviour, beliefs
-from lintra.anatomy.canonical import action, balanced
-from lintra.anatomy.equivalence import Equivalence, compare, transformed
-from lintra.anatomy.explanation import Account, account
-from lintra.anatomy.structure import NAMES, Shape, omegas, shapes
-from lintra.baselines.oracle import believed_noise
+from lintra.anatomy.ablation import ablate, ablation
+from lintra.anatomy.behaviour import behaviour, implied_noise
+from lintra.anatomy.canonical import canonical_form, effective_tensor
+from lintra.anatomy.equivalence import Equivalence, compare, rotate_inputs
+from lintra.anatomy.explanation import Explanation, explain
+from lintra.anatomy.structure import OMEGAS, MatrixStructure, matrix_structures, omegas
+from lintra.baselines.oracle import implied_noise_std
 
 __all__ = [
-    "NAMES",
-    "Account",
+    "OMEGAS",
     "Equivalence",
-    "Shape",
+    "Explanation",
+    "MatrixStructure",
+    "ablate",
     "ablation",
-    "account",
-    "action",
-    "balanced",
     "behaviour",
-    "beliefs",
-    "believed_noise",
+    "canonical_form",
     "compare",
+    "effective_tensor",
+    "explain",
+    "implied_noise",
+    "implied_noise_std",
+    "matrix_structures",
     "omegas",
-    "shapes",
-    "transformed",
-    "without",
+    "rotate_inputs",
 ]

@@ -1,42 +1,44 @@
-"""What each of the four flows of each layer is worth: the loss without it."""
-
-from typing import Any
+"""The loss of a model without one of the four ω of a layer."""
 
 import numpy as np
-from jaxtyping import Array, Key
 
-from lintra.anatomy.structure import NAMES
+from lintra.anatomy.structure import OMEGAS
+from lintra.arguments import KeyLike
+from lintra.display import Row
 from lintra.evaluation.adjusted_loss import evaluate
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.full import Full
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.runtime.progress import Track
+from lintra.runtime.progress import SILENT, Progress
 
 
-def without(model: AbstractModel, layer: int, flow: str) -> Full:
-    """The model without one flow of one layer, counted from 1: for DIAG, with that ω set to zero.
+def ablate(model: AbstractModel, layer: int, omega: str) -> Full:
+    """Return the model without one ω of one layer, counted from 1.
 
-    The flow `xy` is what labels do to inputs, the upper right block of `Σₖ Pₖ G Qₖ`.
+    For other families than DIAG, ω_xy stands for what labels do to inputs, the upper right block of `Σₖ Pₖ G Qₖ`,
+    and so on.
 
     >>> import jax
     >>> from lintra.models import Diagonal
     >>> model = Diagonal.random(2, key=jax.random.key(0))
-    >>> without(model, 1, "yy").num_heads
+    >>> ablate(model, 1, "yy").num_heads
     2
     """
     P, Q = model.matrices()
-    if not 1 <= layer <= len(P) or flow not in NAMES:
+    if not 1 <= layer <= len(P) or omega not in OMEGAS:
         raise ValueError(
-            f"`layer` and `flow` must be from 1 to {len(P)} and one of {NAMES}, got {layer}, {flow!r}."
+            f"`layer` and `omega` must be from 1 to {len(P)} and one of {OMEGAS}, got {layer}, {omega!r}."
         )
     inputs = np.append(np.ones(model.dim), 0.0)
     rows = {"x": inputs[:, None], "y": 1 - inputs[:, None]}
     columns = {"x": inputs, "y": 1 - inputs}
     new_p = np.concatenate([P * rows["x"], P * rows["y"]], axis=1)  # a head for each kind of row
     new_q = np.concatenate([Q, Q], axis=1)
-    own = slice(0, P.shape[1]) if flow[0] == "x" else slice(P.shape[1], None)
-    new_q[layer - 1, own] *= 1 - columns[flow[1]]
-    return Full.from_matrices(new_p, new_q, model.context)
+    heads = slice(0, P.shape[1]) if omega[0] == "x" else slice(P.shape[1], None)
+    new_q[layer - 1, heads] *= 1 - columns[omega[1]]
+    with in_64_bits():
+        return Full.from_matrices(new_p, new_q, model.num_examples)
 
 
 def ablation(
@@ -44,23 +46,34 @@ def ablation(
     problem: NoisyRegression,
     *,
     num_sequences: int = 65_536,
-    key: Key[Array, ""],
-    track: Track | None = None,
-) -> list[dict[str, Any]]:
-    """The loss without each flow of each layer, and by how much it is worse, on the same sequences.
+    key: KeyLike = 0,
+    progress: Progress = SILENT,
+) -> list[Row]:
+    """Measure the loss without each ω of each layer, and the difference to the model's, on the same sequences.
 
-    Means that a few exploding sequences own say little, so medians are there as well.
+    Args:
+        model: The model.
+        problem: Where the sequences come from.
+        num_sequences: Number of sequences.
+        key: Randomness, a whole number or a key.
+        progress: Told after every block of sequences.
+
+    Returns:
+        A row for each ω that is read. Medians are there since a few sequences may dominate the means.
     """
-    places = [(layer, flow) for layer in range(1, model.num_layers + 1) for flow in NAMES]
-    places = [(layer, flow) for layer, flow in places if layer < model.num_layers or flow[0] == "y"]
-    cut = {f"{layer}/{flow}": without(model, layer, flow) for layer, flow in places}
-    measured = evaluate({"whole": model, **cut}, problem, num_sequences=num_sequences, key=key, track=track)
+    # The inputs after the last layer are not read.
+    parts = [(layer, omega) for layer in range(1, model.num_layers + 1) for omega in OMEGAS]
+    parts = [(layer, omega) for layer, omega in parts if layer < model.num_layers or omega[0] == "y"]
+    names = {(layer, omega): f"without {omega} of layer {layer}" for layer, omega in parts}
+    ablated = {names[part]: ablate(model, *part) for part in parts}
+    measured = evaluate(
+        {"model": model, **ablated}, problem, num_sequences=num_sequences, key=key, progress=progress
+    )
     rows = []
-    for layer, flow in places:
-        name = f"{layer}/{flow}"
-        cost = measured.difference(name, "whole")
+    for (layer, omega), name in names.items():
+        cost = measured.difference(name, "model")
         rows.append(
-            {"layer": layer, "omega": flow}
+            {"layer": layer, "omega": omega}
             | measured.adjusted(name).as_adjusted_loss()
             | {"cost": cost.mean, "cost_standard_error": cost.standard_error}
             | {"median": measured.tail(name).median}

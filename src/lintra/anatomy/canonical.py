@@ -8,7 +8,7 @@ from lintra.models.base import AbstractModel
 Matrices = Float[np.ndarray, "layers heads e e"]
 
 
-def balanced(model: AbstractModel) -> tuple[Matrices, Matrices]:
+def canonical_form(model: AbstractModel) -> tuple[Matrices, Matrices]:
     """P and Q of Eq. (3) with heads that are orthogonal, of equal size in P and Q, the largest first.
 
     Heads that do nothing are zero; the largest entry of every P is positive; rows of the last layer that are never
@@ -16,7 +16,7 @@ def balanced(model: AbstractModel) -> tuple[Matrices, Matrices]:
 
     >>> import jax
     >>> from lintra.models import Full
-    >>> P, Q = balanced(Full.random(2, num_heads=2, key=jax.random.key(0)))
+    >>> P, Q = canonical_form(Full.random(2, num_heads=2, key=jax.random.key(0)))
     >>> bool(np.isclose(np.linalg.norm(P[0, 0]), np.linalg.norm(Q[0, 0])))
     True
     """
@@ -46,14 +46,14 @@ def _orthogonal_heads(P: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndar
     return sign * new_p, sign * new_q
 
 
-def action(model: AbstractModel) -> Float[np.ndarray, "layers e e e e"]:
+def effective_tensor(model: AbstractModel) -> Float[np.ndarray, "layers e e e e"]:
     """The tensor S of every layer, without what is never read: equal for two models that are one function.
 
     >>> import jax
     >>> from lintra.models import Full
     >>> model = Full.random(2, dim=3, key=jax.random.key(0))
-    >>> doubled = Full(2 * model.p, model.q / 2, model.context)
-    >>> bool(np.allclose(action(model), action(doubled)))
+    >>> doubled = Full(2 * model.p, model.q / 2, model.num_examples)
+    >>> bool(np.allclose(effective_tensor(model), effective_tensor(doubled)))
     True
     """
     P, Q = _read(model)

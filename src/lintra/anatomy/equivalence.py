@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from lintra.anatomy.canonical import action
+from lintra.anatomy.canonical import effective_tensor
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.full import Full
 
@@ -16,12 +17,12 @@ class Equivalence:
 
     Attributes:
         kind: `same function`, `same up to a symmetry of the problem`, or `different`.
-        apart: What is left between their tensors, as a share of the larger.
+        difference: What is left between their tensors, as a share of the larger.
         rotation: The change of basis that takes the first to the second.
     """
 
     kind: str
-    apart: float
+    difference: float
     rotation: Float[np.ndarray, "d d"]
 
 
@@ -30,29 +31,30 @@ def compare(first: AbstractModel, second: AbstractModel, tolerance: float = 1e-8
 
     >>> import jax
     >>> model = Full.random(2, dim=3, key=jax.random.key(0))
-    >>> compare(model, transformed(model, np.eye(3)[[2, 0, 1]])).kind
+    >>> compare(model, rotate_inputs(model, np.eye(3)[[2, 0, 1]])).kind
     'same up to a symmetry of the problem'
     """
     if (first.num_layers, first.dim) != (second.num_layers, second.dim):
         raise ValueError("`first` and `second` must have the same number of layers and inputs.")
-    one, other = action(first), action(second)
-    apart = _apart(one, other)
-    if apart <= tolerance:
-        return Equivalence("same function", apart, np.eye(first.dim))
+    one, other = effective_tensor(first), effective_tensor(second)
+    difference = _relative_difference(one, other)
+    if difference <= tolerance:
+        return Equivalence("same function", difference, np.eye(first.dim))
     turned = {
-        _apart(_turned(one, rotation), other): rotation
+        _relative_difference(_turned(one, rotation), other): rotation
         for rotation in [np.eye(first.dim), *_rotations(one, other)]
     }
-    apart = min(turned)
-    kind = "same up to a symmetry of the problem" if apart <= tolerance else "different"
-    return Equivalence(kind, apart, turned[apart])
+    difference = min(turned)
+    kind = "same up to a symmetry of the problem" if difference <= tolerance else "different"
+    return Equivalence(kind, difference, turned[difference])
 
 
-def transformed(model: AbstractModel, rotation: Float[np.ndarray, "d d"]) -> Full:
+def rotate_inputs(model: AbstractModel, rotation: Float[np.ndarray, "d d"]) -> Full:
     """The model that does in another basis of the inputs what this one does."""
     P, Q = model.matrices()
     turn = _block(rotation)
-    return Full.from_matrices(turn @ P @ turn.T, turn @ Q @ turn.T, model.context)
+    with in_64_bits():
+        return Full.from_matrices(turn @ P @ turn.T, turn @ Q @ turn.T, model.num_examples)
 
 
 def _block(rotation: np.ndarray) -> np.ndarray:
@@ -96,13 +98,13 @@ def _signs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     signs, left = np.zeros(dim), np.arange(1, dim)
     signs[0] = 1.0
     while len(left):
-        known = np.flatnonzero(signs)
-        strength = np.abs(one[np.ix_(known, left)])
+        fixed = np.flatnonzero(signs)
+        strength = np.abs(one[np.ix_(fixed, left)])
         row, column = np.unravel_index(strength.argmax(), strength.shape)
-        here, there, left = known[row], left[column], np.delete(left, column)
+        here, there, left = fixed[row], left[column], np.delete(left, column)
         signs[there] = signs[here] * (np.sign(one[here, there] * other[here, there]) or 1.0)
     return signs
 
 
-def _apart(one: np.ndarray, other: np.ndarray) -> float:
+def _relative_difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.linalg.norm(one - other) / max(np.linalg.norm(one), np.linalg.norm(other), 1e-300))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lintra.anatomy.canonical import balanced
+from lintra.anatomy.canonical import canonical_form
 from lintra.anatomy.structure import omegas
 from lintra.models.base import AbstractModel
 from lintra.problem.noise import parse_noise
@@ -12,7 +12,7 @@ FORMATS = ("numpy", "pseudo-code", "latex")
 
 _HEAD = '''"""{title}: an algorithm for noisy linear regression that a linear transformer found.
 
-It was trained on {context} examples at a time of {dim} inputs of mean 0 and variance 1, and labels with noise of
+It was trained on {n} examples at a time of {dim} inputs of mean 0 and variance 1, and labels with noise of
 standard deviation {noise}. Weights of the inputs have variance 1. Exported by lintra; needs NumPy alone.
 """
 
@@ -112,13 +112,13 @@ def export(model: AbstractModel, *, title: str = _TITLE, noise: str = _UNKNOWN, 
         return _pseudo_code(model, one_line(title))
     if form == "latex":
         return _latex(model, in_latex(title))
-    head = _HEAD.format(title=in_docstring(title), context=model.context, dim=model.dim, noise=prior)
+    head = _HEAD.format(title=in_docstring(title), n=model.num_examples, dim=model.dim, noise=prior)
     return head + _program(model) + _TAIL
 
 
 def _program(model: AbstractModel) -> str:
     if model.family == "full":
-        p, q = balanced(model)
+        p, q = canonical_form(model)
         return _FULL.format(p=_literal(p), q=_literal(q))
     if model.family == "gd++":
         return _GDPP.format(layers=_literal(omegas(model)[:, [0, 2]]))

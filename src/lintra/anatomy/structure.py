@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from lintra.anatomy.canonical import action, balanced
+from lintra.anatomy.canonical import canonical_form, effective_tensor
+from lintra.display import Row
 from lintra.models.base import AbstractModel
 
-NAMES = ("xx", "xy", "yx", "yy")
+OMEGAS = ("xx", "xy", "yx", "yy")
 """The four ω of Eq. (9): what moves, and by what."""
 
 
@@ -21,10 +22,10 @@ def omegas(model: AbstractModel) -> Float[np.ndarray, "layers 4"]:
     >>> import jax
     >>> from lintra.models import Diagonal
     >>> model = Diagonal.random(2, key=jax.random.key(0))
-    >>> bool(np.allclose(omegas(model)[0], np.ravel(model.omega[0]) / model.context))
+    >>> bool(np.allclose(omegas(model)[0], np.ravel(model.omega[0]) / model.num_examples))
     True
     """
-    tensor = action(model)
+    tensor = effective_tensor(model)
     dim = model.dim
     inner = tensor[:, :-1, :-1, :-1, :-1]
     along, across = np.einsum("laabb->l", inner), np.einsum("laiia->l", inner)
@@ -40,7 +41,7 @@ def _trace(matrices: Float[np.ndarray, "layers d d"]) -> Float[np.ndarray, " lay
 
 
 @dataclass(frozen=True)
-class Shape:
+class MatrixStructure:
     """How diagonal one matrix is.
 
     Attributes:
@@ -62,23 +63,32 @@ class Shape:
 
     @property
     def rest_rank(self) -> float:
-        """How many singular values the rest has, about: `(Σ s²)² / Σ s⁴`."""
+        """Effective number of singular values of the rest: `(Σ s²)² / Σ s⁴`."""
         squares = np.asarray(self.rest) ** 2
         return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
 
+    def to_row(self) -> Row:
+        """Return a row of a table."""
+        names = ("layer", "head", "matrix", "size", "diagonal_share", "rest_rank")
+        return {name: getattr(self, name) for name in names} | {"largest_rest": self.rest[0]}
 
-def shapes(model: AbstractModel) -> list[Shape]:
-    """Every P and Q in the balanced form, without those that are zero."""
-    found = []
-    for name, matrices in zip("PQ", balanced(model), strict=True):
+
+def matrix_structures(model: AbstractModel) -> list[MatrixStructure]:
+    """Return the structure of every P and Q in canonical form, without those that are zero."""
+    structures = []
+    for name, matrices in zip("PQ", canonical_form(model), strict=True):
         for layer, heads in enumerate(matrices, 1):
-            found += [_shape(layer, head, name, matrix) for head, matrix in enumerate(heads, 1) if matrix.any()]
-    return sorted(found, key=lambda shape: (shape.layer, shape.head, shape.matrix))
+            structures += [
+                _structure(layer, head, name, matrix) for head, matrix in enumerate(heads, 1) if matrix.any()
+            ]
+    return sorted(structures, key=lambda one: (one.layer, one.head, one.matrix))
 
 
-def _shape(layer: int, head: int, name: str, matrix: np.ndarray) -> Shape:
+def _structure(layer: int, head: int, name: str, matrix: np.ndarray) -> MatrixStructure:
     ends = np.diag(matrix)
     diagonal = np.diag(np.append(np.full(len(ends) - 1, ends[:-1].mean()), ends[-1]))
     size = float(np.linalg.norm(matrix))
     rest = np.linalg.svd(matrix - diagonal, compute_uv=False) / size
-    return Shape(layer, head, name, size, float((np.linalg.norm(diagonal) / size) ** 2), tuple(map(float, rest)))
+    return MatrixStructure(
+        layer, head, name, size, float((np.linalg.norm(diagonal) / size) ** 2), tuple(map(float, rest))
+    )

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lintra.predictor import AbstractContextwise, over_contexts
-from lintra.problem.noise import AbstractDiscrete, AbstractNoise, Uniform, parse_noise
-from lintra.problem.quadrature import adaptive_quadrature
+from lintra.problem.noise import AbstractNoisePrior, parse_noise
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.spectrum import Spectrum
 
@@ -17,7 +16,7 @@ from lintra.statistics.spectrum import Spectrum
 class AbstractBayes(AbstractContextwise):
     """The posterior mean of w when the noise level is unknown, for one likelihood of the noise level."""
 
-    noise: eqx.AbstractVar[AbstractNoise]
+    noise: eqx.AbstractVar[AbstractNoisePrior]
 
     @abc.abstractmethod
     def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
@@ -37,7 +36,7 @@ class AbstractBayes(AbstractContextwise):
 
     def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
         """The posterior mean of w for one context."""
-        spectrum = Spectrum.of(stats)
+        spectrum = Spectrum.from_statistics(stats)
         return _posterior_mean(spectrum, *self._posterior(stats, spectrum))
 
     def compare(
@@ -59,7 +58,7 @@ class AbstractBayes(AbstractContextwise):
     def _compare(
         self, stats: GramStatistics, weights: Float[Array, " d"]
     ) -> tuple[Float[Array, " d"], Float[Array, ""]]:
-        spectrum = Spectrum.of(stats)
+        spectrum = Spectrum.from_statistics(stats)
         noise_var, probability = self._posterior(stats, spectrum)
         best = _posterior_mean(spectrum, noise_var, probability)
         # At one noise variance v, in units of the prior variance τ² of a weight, V = τ² v (Σ + v)⁻¹.
@@ -72,32 +71,17 @@ class AbstractBayes(AbstractContextwise):
         self, stats: GramStatistics, spectrum: Spectrum
     ) -> tuple[Float[Array, " k"], Float[Array, " k"]]:
         """Nodes in the noise variance and their posterior probabilities."""
-        lowest = self._lowest(stats)
-        if isinstance(self.noise, AbstractDiscrete):
-            std, prior = self.noise.atoms()
-            noise_var = jnp.maximum(std.astype(lowest.dtype) ** 2, lowest)
-            return noise_var, jax.nn.softmax(
-                self._log_likelihood(stats, spectrum, noise_var) + jnp.log(prior.astype(lowest.dtype))
-            )
-        if isinstance(self.noise, Uniform):
-            low = jnp.log(jnp.maximum(self.noise.low, jnp.sqrt(lowest)))
-            high = jnp.log(jnp.maximum(self.noise.high, jnp.sqrt(lowest)))
-
-            def log_posterior(log_std: Float[Array, " k"]) -> Float[Array, " k"]:
-                # dσ = σ d log σ
-                return self._log_likelihood(stats, spectrum, jnp.exp(2 * log_std)) + log_std
-
-            log_std, probability = adaptive_quadrature(log_posterior, low, high)
-            return jnp.exp(2 * log_std), probability
-        raise TypeError(f"The Bayes predictor has no rule for the noise prior {self.noise}.")
+        # Not a closure, so that the search for nodes can be kept out of derivatives.
+        log_likelihood = jax.tree_util.Partial(type(self)._log_likelihood, self, stats, spectrum)
+        return self.noise.posterior(log_likelihood, self._lowest(stats))
 
 
 class Bayes(AbstractBayes):
     """The posterior mean of w when σ is unknown: `w_B = ∫ p(σ | data) w_σ dσ`.
 
-    Priors with atoms are summed exactly. For a uniform prior the nodes follow the posterior: a coarse
-    grid in log σ shrinks onto where the posterior lies, and Gauss–Legendre nodes are put there. It is
-    defined for every n and every noise level; σ = 0 stands for a noise just above rounding error.
+    The prior gives the nodes of the integral (`AbstractNoisePrior.posterior`): priors with atoms are summed
+    exactly, and the nodes of a uniform prior follow the posterior. The predictor is defined for every n and every
+    noise level; σ = 0 stands for a noise just above rounding error.
 
     Arguments:
         noise: The prior of σ, as text or as a value.
@@ -107,9 +91,9 @@ class Bayes(AbstractBayes):
     (1,)
     """
 
-    noise: AbstractNoise
+    noise: AbstractNoisePrior
 
-    def __init__(self, noise: str | AbstractNoise):
+    def __init__(self, noise: str | AbstractNoisePrior):
         self.noise = parse_noise(noise)
 
     def posterior_mean_std(self, stats: GramStatistics) -> Float[Array, "*batch"]:
@@ -117,11 +101,11 @@ class Bayes(AbstractBayes):
         return over_contexts(type(self)._mean_std, self, stats)
 
     def _mean_std(self, stats: GramStatistics) -> Float[Array, ""]:
-        noise_var, weights = self._posterior(stats, Spectrum.of(stats))
+        noise_var, weights = self._posterior(stats, Spectrum.from_statistics(stats))
         return weights @ jnp.sqrt(noise_var)
 
     def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
-        return noise_floor(stats)
+        return min_noise_var(stats)
 
     def _log_likelihood(
         self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
@@ -153,15 +137,15 @@ class UnitBlindBayes(AbstractBayes):
     True
     """
 
-    noise: AbstractNoise
+    noise: AbstractNoisePrior
 
-    def __init__(self, noise: str | AbstractNoise):
+    def __init__(self, noise: str | AbstractNoisePrior):
         self.noise = parse_noise(noise)
 
     def _lowest(self, stats: GramStatistics) -> Float[Array, ""]:
         # Labels have mean square τ² (tr Σ / n + r²), of which rounding alone leaves a share of eps.
         info = jnp.finfo(stats.gram.dtype)
-        return jnp.maximum(info.eps * jnp.trace(stats.xx) / stats.count.astype(stats.yy.dtype), info.tiny)
+        return jnp.maximum(info.eps * jnp.trace(stats.xx) / stats.num_examples.astype(stats.yy.dtype), info.tiny)
 
     def _log_likelihood(
         self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]
@@ -171,7 +155,7 @@ class UnitBlindBayes(AbstractBayes):
         quadratic = jnp.sum(energy / total, axis=-1) + unexplained / noise_var
         # τ integrated out: ∫ τ^(−n−1) exp(−Q / 2τ²) dτ ∝ Q^(−n/2). Labels that are all zero have Q = 0.
         quadratic = jnp.where(quadratic > 0, quadratic, 1)
-        return -0.5 * (log_determinant + stats.count.astype(noise_var.dtype) * jnp.log(quadratic))
+        return -0.5 * (log_determinant + stats.num_examples.astype(noise_var.dtype) * jnp.log(quadratic))
 
     def _weight_var(
         self, stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, ""]
@@ -179,13 +163,13 @@ class UnitBlindBayes(AbstractBayes):
         # The most likely τ² at this r² is Q(r)/n.
         total, energy, _, unexplained = _label_terms(stats, spectrum, noise_var[None])
         quadratic = jnp.sum(energy / total) + unexplained / noise_var
-        return quadratic / stats.count.astype(noise_var.dtype)
+        return quadratic / stats.num_examples.astype(noise_var.dtype)
 
 
-def noise_floor(stats: GramStatistics) -> Float[Array, ""]:
+def min_noise_var(stats: GramStatistics) -> Float[Array, ""]:
     """The noise variance that rounding alone would leave, which stands for σ² = 0."""
     info = jnp.finfo(stats.gram.dtype)
-    return jnp.maximum(info.eps * stats.yy / stats.count.astype(stats.yy.dtype), info.tiny)
+    return jnp.maximum(info.eps * stats.yy / stats.num_examples.astype(stats.yy.dtype), info.tiny)
 
 
 def log_likelihood(stats: GramStatistics, spectrum: Spectrum, noise_var: Float[Array, " k"]) -> Float[Array, " k"]:
@@ -208,8 +192,8 @@ def _label_terms(
     """
     seen = spectrum.values > 0
     total = jnp.where(seen, spectrum.values + noise_var[:, None], 1)
-    energy = jnp.where(seen, spectrum.labels**2 / jnp.where(seen, spectrum.values, 1), 0)
-    freedom = (stats.count - jnp.sum(seen)).astype(noise_var.dtype)
+    energy = jnp.where(seen, spectrum.alpha**2 / jnp.where(seen, spectrum.values, 1), 0)
+    freedom = (stats.num_examples - jnp.sum(seen)).astype(noise_var.dtype)
     return total, energy, freedom, jnp.where(freedom > 0, spectrum.residual(stats.yy), 0)
 
 
@@ -218,4 +202,4 @@ def _posterior_mean(
 ) -> Float[Array, " d"]:
     """Return `Σ_k p_k (Σ + v_k)⁻¹ α`."""
     shrinkage = jnp.sum(probability / (spectrum.values[:, None] + noise_var), axis=-1)
-    return spectrum.back(spectrum.labels * shrinkage)
+    return spectrum.to_inputs(spectrum.alpha * shrinkage)

@@ -35,7 +35,7 @@ class IterativeRidge(AbstractLayered):
 
     @classmethod
     def tuned(cls, problem: NoisyRegression) -> "IterativeRidge":
-        """A hundred steps, as the paper has them; a problem for which AdaRR is undefined is refused."""
+        """A hundred steps, as the paper has them; a problem for which AdaRR is undefined is rejected."""
         require_freedom("iterative-ridge", problem)
         return cls()
 
@@ -57,8 +57,8 @@ class IterativeRidge(AbstractLayered):
             residual = stats.yy - 2 * plain @ stats.xy + plain @ fit
             noise_var = per_freedom(stats, jnp.maximum(residual, 0))
             plain = plain + (stats.xy - fit) / largest
-            slope = stats.xy - stats.xx @ ridge - noise_var * ridge
-            ridge = ridge + slope / (largest + noise_var)
+            gradient = stats.xy - stats.xx @ ridge - noise_var * ridge
+            ridge = ridge + gradient / (largest + noise_var)
             return (plain, ridge), ridge
 
         zero = jnp.zeros_like(stats.xy)

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
+from lintra.kernel.precision import in_64_bits
 from lintra.predictor import AbstractContextwise
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
@@ -21,7 +22,7 @@ class AbstractRidge(AbstractContextwise):
 
     def solve(self, stats: GramStatistics) -> Float[Array, " d"]:
         """The weights for one context."""
-        spectrum = Spectrum.of(stats)
+        spectrum = Spectrum.from_statistics(stats)
         return spectrum.ridge(self.penalty(stats, spectrum))
 
 
@@ -39,7 +40,8 @@ class ConstantRidge(AbstractRidge):
     constant: Float[Array, ""]
 
     def __init__(self, constant: float | Float[ArrayLike, ""]):
-        self.constant = arguments.real_array("constant", constant)
+        with in_64_bits():
+            self.constant = arguments.real_array("constant", constant)
         value = arguments.concrete(self.constant)
         if self.constant.ndim or (value is not None and value < 0):
             raise ValueError(f"`constant` must be one number and not negative, got {constant!r}.")
@@ -66,7 +68,7 @@ class AdaptiveRidge(AbstractRidge):
 
     @classmethod
     def tuned(cls, problem: NoisyRegression) -> "AdaptiveRidge":
-        """Nothing is tuned; a problem for which AdaRR is undefined is refused."""
+        """Nothing is tuned; a problem for which AdaRR is undefined is rejected."""
         require_freedom("ada-ridge", problem)
         return cls()
 
@@ -78,14 +80,14 @@ def residual_variance(stats: GramStatistics, spectrum: Spectrum) -> Float[Array,
 
 def per_freedom(stats: GramStatistics, residual: Float[Array, ""]) -> Float[Array, ""]:
     """A sum of squared residuals divided by the n − d degrees of freedom, NaN where there are none."""
-    freedom = (stats.count - stats.dim).astype(residual.dtype)
+    freedom = (stats.num_examples - stats.dim).astype(residual.dtype)
     return jnp.where(freedom > 0, residual / jnp.maximum(freedom, 1), jnp.nan)
 
 
 def require_freedom(method: str, problem: NoisyRegression) -> None:
-    """Refuse a problem whose residuals say nothing about σ."""
-    if problem.context <= problem.dim:
+    """Reject a problem whose residuals say nothing about σ."""
+    if problem.num_examples <= problem.dim:
         raise ValueError(
-            f"`{method}` estimates σ from n − d degrees of freedom and needs context > dim, "
-            f"got context={problem.context} and dim={problem.dim}."
+            f"`{method}` estimates σ from n − d degrees of freedom and needs num_examples > dim, "
+            f"got num_examples={problem.num_examples} and dim={problem.dim}."
         )

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Key
 
 from lintra import arguments
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
+from lintra.kernel.precision import in_64_bits
 from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime import memory
@@ -26,7 +27,8 @@ class TunedRidge(AbstractRidge):
 
     def penalty(self, stats: GramStatistics, spectrum: Spectrum) -> Float[Array, ""]:
         """The adjusted estimate."""
-        return adjust(residual_variance(stats, spectrum), self.multiplier, self.ceiling)
+        estimate = residual_variance(stats, spectrum)
+        return adjust(estimate, self.multiplier.astype(estimate.dtype), self.ceiling.astype(estimate.dtype))
 
     @classmethod
     def tuned(cls, problem: NoisyRegression, *, num_sequences: int = 100_000, key: Key[Array, ""]) -> "TunedRidge":
@@ -39,19 +41,20 @@ class TunedRidge(AbstractRidge):
 
         require_freedom("tuned-ridge", problem)
         num_blocks = -(-arguments.whole_number("num_sequences", num_sequences) // _BLOCK)
-        mean_square = problem.noise.second_moment
-        if mean_square == 0:
-            return cls(jnp.ones(()), jnp.zeros(()))
-        memory.require_sampling(problem.dim, problem.context, _BLOCK)
-        sequences = _prepare(problem, key, num_blocks)
-        best = minimize(
-            lambda at: float(_loss(jnp.exp(jnp.asarray(at)), *sequences, problem.covariance)),
-            x0=np.log([1.0, 1.5 * mean_square]),
-            method="Nelder-Mead",
-            options={"xatol": 1e-4, "fatol": 1e-10},
-        )
-        multiplier, ceiling = np.exp(best.x)
-        return cls(jnp.asarray(multiplier), jnp.asarray(ceiling))
+        with in_64_bits():
+            mean_square = problem.noise.second_moment
+            if mean_square == 0:
+                return cls(jnp.ones(()), jnp.zeros(()))
+            memory.require_sampling(problem.dim, problem.num_examples, _BLOCK)
+            sequences = _prepare(problem, key, num_blocks)
+            best = minimize(
+                lambda at: float(_loss(jnp.exp(jnp.asarray(at)), *sequences, problem.covariance)),
+                x0=np.log([1.0, 1.5 * mean_square]),
+                method="Nelder-Mead",
+                options={"xatol": 1e-4, "fatol": 1e-10},
+            )
+            multiplier, ceiling = np.exp(best.x)
+            return cls(jnp.asarray(multiplier), jnp.asarray(ceiling))
 
 
 def adjust(
@@ -71,11 +74,11 @@ def _prepare(
     """Sequences to tune on: their spectra, the estimate of σ² and the true σ²."""
 
     def block(key: Key[Array, ""]) -> tuple[Spectrum, Float[Array, " b"], Float[Array, " b"]]:
-        stats, truth = sample_statistics(problem, key, (_BLOCK,))
-        spectra = jax.vmap(Spectrum.of)(stats)
+        stats, truth = sample_statistics(problem, (_BLOCK,), key=key)
+        spectra = jax.vmap(Spectrum.from_statistics)(stats)
         estimate = jax.vmap(residual_variance)(stats, spectra)
         if problem.is_isotropic:  # lengths are the same in the eigenbasis
-            spectra = eqx.tree_at(lambda kept: kept.vectors, spectra, jnp.zeros((_BLOCK, 0, 0)))
+            spectra = eqx.tree_at(lambda spectrum: spectrum.vectors, spectra, jnp.zeros((_BLOCK, 0, 0)))
         return spectra, estimate, truth.noise_std**2
 
     blocks = jax.lax.map(block, jax.random.split(key, num_blocks))
@@ -94,5 +97,5 @@ def _loss(
     shrink = jax.vmap(Spectrum.shrink)
     difference = shrink(spectra, adjust(estimate, *constants)) - shrink(spectra, noise_var)
     if covariance is not None:
-        difference = jax.vmap(Spectrum.back)(spectra, difference)
+        difference = jax.vmap(Spectrum.to_inputs)(spectra, difference)
     return half_square(difference, covariance).mean()

@@ -1,7 +1,7 @@
-"""Speed: our way and a reference side by side, and what our way costs as a problem grows."""
+"""Speed: lintra beside a reference, and the cost of a step as a problem grows."""
 
 from lintra.bench.cases import CASES, THREADED, Sides
-from lintra.bench.costs import costs, draw
-from lintra.bench.timing import run, use_one_processor
+from lintra.bench.costs import cost_plots, measure_costs
+from lintra.bench.timing import time_case, use_one_processor
 
-__all__ = ["CASES", "THREADED", "Sides", "costs", "draw", "run", "use_one_processor"]
+__all__ = ["CASES", "THREADED", "Sides", "cost_plots", "measure_costs", "time_case", "use_one_processor"]

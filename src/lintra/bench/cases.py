@@ -1,4 +1,4 @@
-"""The cases: each is our way and a reference, ready to run."""
+"""The cases: lintra and a reference, ready to run."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,18 +21,18 @@ from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data, sample_statistics
 
 Sides = tuple[Callable[[], Any], Callable[[], Any]]
-"""Our way and the reference, each ready to run."""
+"""Lintra and the reference, each a function without arguments."""
 
 
 def evaluation_case() -> Sides:
     """Measure FULL with 7 layers in float64 on the same 100,000 sequences, from examples to mean adjusted loss.
 
-    Ours collects the statistics and averages the query out; the reference moves every token, Eq. (3).
+    Ours computes Gram matrices and averages over the query exactly; the reference updates all tokens, Eq. (3).
     """
     problem, key = NoisyRegression(), jax.random.key(0)
     model = Full.random(7, scale=0.1, key=key)
     P, Q = map(jnp.asarray, model.matrices())
-    x, y, truth = sample_data(problem, key, (100_000,))
+    x, y, truth = sample_data(problem, (100_000,), key=key)
     query = jax.random.normal(key, (100_000, problem.dim))
 
     def oracle_of(x: Array, y: Array) -> tuple[GramStatistics, Array]:
@@ -53,73 +53,74 @@ def evaluation_case() -> Sides:
 
 
 def gradient_case(family: str, num_layers: int, fresh: bool = False) -> Sides:
-    """Loss and slope of one training step, batch 2,048, float32: ours, and tokens the way the field writes it.
+    """Loss and gradient of one training step, batch 2,048, float32: ours, and a plain recursion over tokens.
 
-    With `fresh` both sides draw their sequences at every step.
+    With `fresh` both sides draw their sequences at each step.
     """
-    problem, key, batch = NoisyRegression(), jax.random.key(0), 2048
+    problem, key, batch_size = NoisyRegression(), jax.random.key(0), 2048
     model = random_model(family, num_layers, problem)
     matrices = tuple(jnp.asarray(matrix[:, 0]) for matrix in model.matrices())
-    slope, reference = jax.value_and_grad(distance), jax.value_and_grad(_distance_of_tokens)
+    value_and_grad, reference = jax.value_and_grad(loss), jax.value_and_grad(_loss_of_tokens)
     if not fresh:
-        data = jax.jit(partial(_tokens, problem, batch))(key)
-        return gradient(family, num_layers, batch, problem), partial(jax.jit(reference), matrices, *data)
-    step = jax.jit(lambda model, key: slope(model, *_statistics(problem, batch, key)))
-    reference_step = jax.jit(lambda matrices, key: reference(matrices, *_tokens(problem, batch, key)))
+        data = jax.jit(partial(_tokens, problem, batch_size))(key)
+        return gradient_step(family, num_layers, batch_size, problem), partial(jax.jit(reference), matrices, *data)
+    step = jax.jit(lambda model, key: value_and_grad(model, *_statistics(problem, batch_size, key)))
+    reference_step = jax.jit(lambda matrices, key: reference(matrices, *_tokens(problem, batch_size, key)))
     return partial(step, model, key), partial(reference_step, matrices, key)
 
 
-def gradient(family: str, num_layers: int, batch: int, problem: NoisyRegression) -> Callable[[], Any]:
-    """Our loss and slope of one training step, float32, on sequences drawn before; GD++ needs only eigenvalues."""
+def gradient_step(family: str, num_layers: int, batch_size: int, problem: NoisyRegression) -> Callable[[], Any]:
+    """Our loss and gradient of one training step in float32 on given sequences; GD++ needs eigenvalues only."""
     model = random_model(family, num_layers, problem)
-    gram, target = jax.jit(partial(_statistics, problem, batch))(jax.random.key(0))
+    mean_gram, target = jax.jit(partial(_statistics, problem, batch_size))(jax.random.key(0))
     if not isinstance(model, GDPlusPlus):
-        return partial(jax.jit(jax.value_and_grad(distance)), model, gram, target)
+        return partial(jax.jit(jax.value_and_grad(loss)), model, mean_gram, target)
 
     def spectral(model: GDPlusPlus, eigenvalues: Array) -> Array:
-        return model.spectral_loss(eigenvalues, 1 / batch, problem.noise.second_moment)
+        return model.spectral_loss(eigenvalues, 1 / batch_size, problem.noise.second_moment)
 
-    eigenvalues = jnp.linalg.eigvalsh(gram[:, :-1, :-1]) * problem.context
+    eigenvalues = jnp.linalg.eigvalsh(mean_gram[:, :-1, :-1]) * problem.num_examples
     return partial(jax.jit(jax.value_and_grad(spectral)), model, eigenvalues)
 
 
 def random_model(family: str, num_layers: int, problem: NoisyRegression) -> AbstractModel:
-    """A model in float32, near zero as at the start of training."""
-    size = {"dim": problem.dim, "context": problem.context}
+    """Return a model in float32 with parameters near zero, as at the start of training."""
+    size = {"dim": problem.dim, "num_examples": problem.num_examples}
     model = FAMILIES[family].random(num_layers, key=jax.random.key(0), **size)
     return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), model)
 
 
-def distance(model: AbstractModel, gram: Array, target: Array) -> Array:
-    """What training lowers."""
-    return model.distance(gram, target)
+def loss(model: AbstractModel, mean_gram: Array, target: Array) -> Array:
+    """Return the training loss."""
+    return model.loss(mean_gram, target)
 
 
-def _statistics(problem: NoisyRegression, batch: int, key: Array) -> tuple[Array, Array]:
-    stats, truth = sample_statistics(problem, key, (batch,), jnp.float32)
-    return stats.gram / problem.context, truth.weights
+def _statistics(problem: NoisyRegression, batch_size: int, key: Array) -> tuple[Array, Array]:
+    stats, truth = sample_statistics(problem, (batch_size,), jnp.float32, key=key)
+    return stats.gram / problem.num_examples, truth.weights
 
 
-def _tokens(problem: NoisyRegression, batch: int, key: Array) -> tuple[Array, Array]:
-    """All tokens of a batch, the query last, and the query's label."""
-    x, y, truth = sample_data(problem, key, (batch,), jnp.float32)
-    query = jax.random.normal(key, (batch, 1, problem.dim), jnp.float32)
+def _tokens(problem: NoisyRegression, batch_size: int, key: Array) -> tuple[Array, Array]:
+    """Return all tokens of a batch, (batch, n+1, d+1) with the query last, and the query's label."""
+    x, y, truth = sample_data(problem, (batch_size,), jnp.float32, key=key)
+    query = jax.random.normal(key, (batch_size, 1, problem.dim), jnp.float32)
     context = jnp.concatenate([x, y[..., None]], axis=-1)
-    token = jnp.concatenate([query, jnp.zeros((batch, 1, 1), jnp.float32)], axis=-1)
+    token = jnp.concatenate([query, jnp.zeros((batch_size, 1, 1), jnp.float32)], axis=-1)
     return jnp.concatenate([context, token], axis=1), jnp.sum(truth.weights * query[:, 0], axis=-1)
 
 
-def _distance_of_tokens(matrices: tuple[Array, ...], moved: Array, label: Array) -> Array:
+def _loss_of_tokens(matrices: tuple[Array, ...], tokens: Array, label: Array) -> Array:
+    # Eq. (3) for all tokens of a batch; the prediction is minus the query's last component.
     for p, q in zip(*matrices, strict=True):
-        context = moved[:, :-1]
-        scores = (moved @ q.T) @ jnp.swapaxes(context, -1, -2)
-        moved = moved + scores @ context @ p.T
-    return 0.5 * jnp.mean((-moved[:, -1, -1] - label) ** 2)
+        context = tokens[:, :-1]
+        scores = (tokens @ q.T) @ jnp.swapaxes(context, -1, -2)
+        tokens = tokens + scores @ context @ p.T
+    return 0.5 * jnp.mean((-tokens[:, -1, -1] - label) ** 2)
 
 
 def threads_case() -> Sides:
-    """Loss and slope of FULL with 7 layers, batch 4,096, on two threads, and on one."""
-    step = gradient("full", 7, 4096, NoisyRegression())
+    """Loss and gradient of FULL with 7 layers, batch 4,096, on two threads, and on one."""
+    step = gradient_step("full", 7, 4096, NoisyRegression())
 
     def on(num_threads: int) -> Any:
         library.limit_threads(num_threads)
@@ -131,10 +132,10 @@ def threads_case() -> Sides:
 def sgemm_case() -> Sides:
     """The arithmetic rate of the FULL kernel, 7 layers, against a product of two large matrices.
 
-    The matrices are of a size whose product has as many multiply-adds, to 1 %, as 11 products of (d+1)³ a
-    layer, so that the ratio of times is a ratio of rates. Larger matrices run a little faster.
+    The matrices have a size whose product takes the same number of multiply-adds, to 1 %, as 11 products of
+    (d+1)³ for each layer. So the ratio of times is a ratio of rates. Larger matrices run a little faster.
     """
-    ours = gradient("full", 7, 2048, NoisyRegression())
+    ours = gradient_step("full", 7, 2048, NoisyRegression())
     matrix = jax.random.normal(jax.random.key(0), (592, 592), jnp.float32)  # 592³ = 11 · 11³ · 7 · 2048 / 1.01
     return ours, partial(jax.jit(lambda matrix: matrix @ matrix), matrix)
 
@@ -142,10 +143,10 @@ def sgemm_case() -> Sides:
 def sampling_case() -> Sides:
     """Draw the statistics of 8,192 sequences with a million examples each, and with twenty."""
     key = jax.random.key(0)
-    draw = jax.jit(lambda problem: sample_statistics(problem, key, (8192,)))
+    draw = jax.jit(lambda problem: sample_statistics(problem, (8192,), key=key))
     return (
-        partial(draw, NoisyRegression(context=1_000_000)),
-        partial(draw, NoisyRegression(context=20)),
+        partial(draw, NoisyRegression(num_examples=1_000_000)),
+        partial(draw, NoisyRegression(num_examples=20)),
     )
 
 
@@ -163,4 +164,4 @@ CASES: dict[str, Callable[[], Sides]] = {
 }
 
 THREADED = {"full-7-threads"}
-"""Cases that are about wall time on several threads; all others are about CPU time on one."""
+"""Cases about wall time on several threads. All others are about CPU time on one."""

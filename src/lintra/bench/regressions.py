@@ -1,4 +1,4 @@
-"""Many small regressions, ours beside what people use: how good, and how many a second."""
+"""Many small regressions by lintra and by other libraries: losses, and regressions per second."""
 
 import time
 import warnings
@@ -13,39 +13,52 @@ from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression,
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lintra.arguments import KeyLike, random_key
 from lintra.baselines.bayes import Bayes
 from lintra.baselines.oracle import oracle_weights
+from lintra.display import Row
+from lintra.evaluation.estimate import Estimate
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.regression.chunked import solve
 from lintra.regression.regressor import LinearTransformerRegressor
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data
 
-Weights = Callable[[np.ndarray, np.ndarray], np.ndarray]
-Row = dict[str, Any]
+Method = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Weights from inputs (tasks, n, d) and labels (tasks, n)."""
 
 _PENALTIES = np.logspace(-2, 3, 16)
-_ONE_BY_ONE = 1000  # tasks for methods that take them one at a time
-_RUNS = 6  # of methods that take all tasks at once
+_NUM_ONE_BY_ONE = 1000  # tasks for methods that take them one at a time
+_NUM_RUNS = 6  # of methods that take all tasks at once
 
 
 def adaptive_ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """AdaRR in NumPy, for all tasks at once: the noise level by least squares, then ridge regression."""
+    """AdaRR in NumPy, for all tasks at once: the noise variance by least squares, then ridge regression."""
     xx, xy = np.swapaxes(x, 1, 2) @ x, np.einsum("bnd,bn->bd", x, y)
     least_squares = np.linalg.solve(xx, xy[..., None])[..., 0]
-    left = np.sum((y - np.einsum("bnd,bd->bn", x, least_squares)) ** 2, axis=1) / (x.shape[1] - x.shape[2])
-    return np.linalg.solve(xx + left[:, None, None] * np.eye(x.shape[2]), xy[..., None])[..., 0]
+    noise_var = np.sum((y - np.einsum("bnd,bd->bn", x, least_squares)) ** 2, axis=1) / (x.shape[1] - x.shape[2])
+    return np.linalg.solve(xx + noise_var[:, None, None] * np.eye(x.shape[2]), xy[..., None])[..., 0]
 
 
-def synthetic(tasks: int = 100_000, noise: str = "uniform(0,5)", seed: int = 0) -> list[Row]:
-    """The paper's problem with 20 examples of 10 inputs: adjusted loss, and the middle of five runs' speed."""
+def measure_synthetic(num_tasks: int = 100_000, noise: str = "uniform(0,5)", *, key: KeyLike = 0) -> list[Row]:
+    """Measure adjusted losses and speeds on the paper's problem with 20 examples of 10 inputs.
+
+    Args:
+        num_tasks: Number of tasks for methods that take all at once; others get 1,000 of them. Default 100,000.
+        noise: The noise prior, of which DIAG and FULL with seven layers are published. Default uniform(0,5).
+        key: Randomness of the tasks. Default 0.
+
+    Returns:
+        One row for each method. Speeds are medians over five runs.
+    """
     problem = NoisyRegression(noise=noise)
-    x, y, truth = (jax.tree.map(np.asarray, part) for part in sample_data(problem, jax.random.key(seed), (tasks,)))
-    stats = GramStatistics.from_data(x, y)
-    oracle = np.asarray(oracle_weights(stats, truth.noise_std))
-    few = min(_ONE_BY_ONE, tasks)
+    x, y, truth = (
+        jax.tree.map(np.asarray, part) for part in sample_data(problem, (num_tasks,), key=random_key(key))
+    )
+    oracle = np.asarray(oracle_weights(GramStatistics.from_data(x, y), truth.noise_std))
+    num_first = min(_NUM_ONE_BY_ONE, num_tasks)
     single = x.astype(np.float32), y.astype(np.float32)
-    methods: dict[str, tuple[Weights, Any, Any]] = {
+    methods: dict[str, tuple[Method, Any, Any]] = {
         "DIAG-7, 32 bits": (lambda x, y: solve(x, y, model=f"diag-7-{noise}"), *single),
         "FULL-7, 32 bits": (lambda x, y: solve(x, y, model=f"full-7-{noise}"), *single),
         "DIAG-7": (lambda x, y: solve(x, y, model=f"diag-7-{noise}"), x, y),
@@ -54,72 +67,99 @@ def synthetic(tasks: int = 100_000, noise: str = "uniform(0,5)", seed: int = 0) 
         "AdaRR, NumPy": (adaptive_ridge, x, y),
         "Bayes": (lambda x, y: np.asarray(Bayes(noise).weights(GramStatistics.from_data(x, y))), x, y),
     }
-    for name, regressor in _others(fit_intercept=False).items():
-        methods[name] = _one_by_one(regressor), x[:few], y[:few]
-    rows = []
-    for name, (weights, own_x, own_y) in methods.items():
-        weights(own_x[:64], own_y[:64])  # compile
-        runs = [_timed(weights, own_x, own_y) for _ in range(_RUNS if len(own_x) == tasks else 1)]
-        found = runs[0][0]
-        wall, used = np.median([run[1:] for run in runs[1:] or runs], axis=0)  # the first may compile
-        losses = 0.5 * np.sum((found - oracle[: len(found)]) ** 2, axis=1)
-        rows.append(
-            {"method": name, "tasks": len(found)}
-            | {"adjusted_loss": float(losses.mean()), "standard_error": float(losses.std() / len(losses) ** 0.5)}
-            | {"tasks_per_second": len(found) / float(wall), "tasks_per_cpu_second": len(found) / float(used)}
-        )
-    return rows
+    for name, regressor in _other_regressors(fit_intercept=False).items():
+        methods[name] = _one_by_one(regressor), x[:num_first], y[:num_first]
+    return [{"method": name} | _measure_method(*method, oracle) for name, method in methods.items()]
 
 
-def real(
-    subsamples: int = 300, examples: int = 20, noise: Iterable[float] = (0.0, 1.0), seed: int = 0
+def _measure_method(method: Method, x: np.ndarray, y: np.ndarray, oracle: np.ndarray) -> Row:
+    method(x[:64], y[:64])  # compile
+    runs = [_timed(method, x, y) for _ in range(_NUM_RUNS if len(x) == len(oracle) else 1)]
+    weights = runs[0][0]
+    wall, cpu = np.median([run[1:] for run in runs[1:] or runs], axis=0)  # the first may compile
+    losses = 0.5 * np.sum((weights - oracle[: len(x)]) ** 2, axis=1)
+    return (
+        {"tasks": len(x)}
+        | Estimate.from_values(losses).as_adjusted_loss()
+        | {"tasks_per_second": len(x) / float(wall), "tasks_per_cpu_second": len(x) / float(cpu)}
+    )
+
+
+def measure_real(
+    num_subsamples: int = 300,
+    num_examples: int = 20,
+    noise_stds: Iterable[float] = (0.0, 1.0),
+    *,
+    key: KeyLike = 0,
 ) -> list[Row]:
-    """Data that scikit-learn ships, as many small regressions: the squared error where no label was seen.
+    """Measure squared errors on data that scikit-learn ships, as many small regressions.
 
-    Of every data set `examples` rows are drawn again and again, noise of so many standard deviations is added to
-    their labels, and the prediction for all other rows is compared with labels without it. Errors are in units of
-    the labels' variance, so that 1 is what predicting the mean would give. Inputs are standardised for all.
+    From each data set rows are drawn repeatedly, noise is added to their labels, and the predictions for all other
+    rows are compared with labels without noise. Inputs are standardised for all methods.
+
+    Args:
+        num_subsamples: Number of draws from each data set. Default 300.
+        num_examples: Number of rows in each draw. Default 20.
+        noise_stds: Standard deviations of the noise, in those of the labels. Default 0 and 1.
+        key: Randomness of the draws. Default 0.
+
+    Returns:
+        One row for each data set, noise and method. Errors are in units of the labels' variance, so predicting the
+        mean has error 1.
     """
     rows = []
     for name, (x, y) in _data_sets().items():
-        for level in noise:
-            errors = _errors(x, (y - y.mean()) / y.std(), examples, level, subsamples, np.random.default_rng(seed))
-            rows += [
-                {"data": name, "noise": level, "method": method, "subsamples": subsamples}
-                | {"error": float(values.mean()), "standard_error": float(values.std() / subsamples**0.5)}
-                for method, values in errors.items()
-            ]
+        for noise_std in noise_stds:
+            labels, rng = (y - y.mean()) / y.std(), _generator(key)
+            errors = _errors(x, labels, num_examples, noise_std, num_subsamples, rng)
+            for method, values in errors.items():
+                estimate = Estimate.from_values(values)
+                rows.append(
+                    {"data": name, "noise": noise_std, "method": method, "subsamples": num_subsamples}
+                    | {"error": estimate.mean, "standard_error": estimate.standard_error}
+                )
     return rows
 
 
+def _generator(key: KeyLike) -> np.random.Generator:
+    """Return NumPy's generator for a key. That of key n is `default_rng(n)`."""
+    words = np.asarray(jax.random.key_data(random_key(key))).tolist()
+    return np.random.default_rng(sum(word << 32 * position for position, word in enumerate(reversed(words))))
+
+
 def _errors(
-    x: np.ndarray, y: np.ndarray, examples: int, noise: float, subsamples: int, rng: np.random.Generator
+    x: np.ndarray,
+    y: np.ndarray,
+    num_examples: int,
+    noise_std: float,
+    num_subsamples: int,
+    rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     regressors: dict[str, Any] = {
         "lintra": LinearTransformerRegressor(),
         "lintra, whitened": LinearTransformerRegressor(whiten=True),
     }
-    others = _others(fit_intercept=True)
+    others = _other_regressors(fit_intercept=True)
     regressors |= {name: make_pipeline(StandardScaler(), other) for name, other in others.items()}
     errors: dict[str, list[float]] = {name: [] for name in regressors}
-    for _ in range(subsamples):
+    for _ in range(num_subsamples):
         order = rng.permutation(len(x))
-        seen, other = order[:examples], order[examples:]
-        labels = y[seen] + noise * rng.normal(size=examples)
+        train, test = order[:num_examples], order[num_examples:]
+        labels = y[train] + noise_std * rng.normal(size=num_examples)
         for name, regressor in regressors.items():
-            predictions = _quietly(regressor, x[seen], labels).predict(x[other])
-            errors[name].append(float(np.mean((predictions - y[other]) ** 2)))
+            predictions = _fit(regressor, x[train], labels).predict(x[test])
+            errors[name].append(float(np.mean((predictions - y[test]) ** 2)))
     return {name: np.asarray(values) for name, values in errors.items()}
 
 
-def _timed(weights: Weights, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """The weights, and the seconds that passed and that the processor worked."""
-    begun, used = time.perf_counter(), time.process_time()
-    found = weights(x, y)
-    return found, time.perf_counter() - begun, time.process_time() - used
+def _timed(method: Method, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
+    """Return the weights, and the seconds of wall time and CPU time."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    weights = method(x, y)
+    return weights, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _others(fit_intercept: bool) -> dict[str, Any]:
+def _other_regressors(fit_intercept: bool) -> Row:
     return {
         "RidgeCV": RidgeCV(_PENALTIES, fit_intercept=fit_intercept),
         "BayesianRidge": BayesianRidge(fit_intercept=fit_intercept),
@@ -128,18 +168,19 @@ def _others(fit_intercept: bool) -> dict[str, Any]:
     }
 
 
-def _one_by_one(regressor: Any) -> Weights:
-    return lambda x, y: np.asarray([_quietly(regressor, *task).coef_ for task in zip(x, y, strict=True)])
+def _one_by_one(regressor: Any) -> Method:
+    return lambda x, y: np.asarray([_fit(regressor, *task).coef_ for task in zip(x, y, strict=True)])
 
 
-def _quietly(regressor: Any, x: np.ndarray, y: np.ndarray) -> Any:
+def _fit(regressor: Any, x: np.ndarray, y: np.ndarray) -> Any:
+    """Fit a regressor without warnings of convergence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return regressor.fit(x, y)
 
 
 def _data_sets() -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-    """Disease progression from ten measurements, and two sets of which one measurement is told from the others."""
+    """Return disease progression with ten inputs, and two sets with one measurement predicted from the others."""
     diabetes: Any = datasets.load_diabetes()
     wine: Any = datasets.load_wine()
     cells: Any = datasets.load_breast_cancer()

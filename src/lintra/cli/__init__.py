@@ -1,19 +1,5 @@
-"""The command line: thin verbs over the library."""
+"""The command line: thin verbs over the library. A command's module is imported when the command is called."""
 
-from lintra.cli import bench, evaluate, explain, explore, report, solve, sweep, theory, train, zoo
 from lintra.cli.app import app, main
 
-__all__ = [
-    "app",
-    "bench",
-    "evaluate",
-    "explain",
-    "explore",
-    "main",
-    "report",
-    "solve",
-    "sweep",
-    "theory",
-    "train",
-    "zoo",
-]
+__all__ = ["app", "main"]

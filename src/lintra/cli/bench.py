@@ -7,10 +7,12 @@ import typer
 
 from lintra import arguments
 from lintra.bench import cases, timing
-from lintra.bench.costs import costs, draw
+from lintra.bench.costs import cost_plots, measure_costs
 from lintra.cli import terminal
 from lintra.cli.app import app
 from lintra.cli.options import Json, check_folder
+from lintra.display import Plot
+from lintra.models.families import PAPER_FAMILIES
 
 
 @app.command()
@@ -36,32 +38,27 @@ def bench(
     if json:
         terminal.print_rows(rows)
     else:
-        terminal.print_table(rows, "CPU time (wall time for threads)", BENCH_COLUMNS)
+        terminal.print_table(rows, "CPU time (wall time for threads)", _COLUMNS)
 
 
-BENCH_COLUMNS = {
+_COLUMNS = {
     "case": "case",
     "ours_ms": "ours, ms",
     "reference_ms": "reference, ms",
     "ratio": "ratio",
     "axis": "against",
     "value": "value",
-    "full_ms": "FULL, ms",
-    "diag_ms": "DIAG, ms",
-    "gd++_ms": "GD++, ms",
+    **{f"{family}_ms": f"{family.upper()}, ms" for family in PAPER_FAMILIES},
     "sampling_ms": "sampling, ms",
 }
 
 
 def _regressions(json: bool) -> None:
-    from lintra.bench.regressions import (
-        real,
-        synthetic,  # imports scikit-learn, which takes seconds
-    )
+    from lintra.bench.regressions import measure_real, measure_synthetic  # imports scikit-learn, which is slow
 
     tables = {
-        "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": synthetic(),
-        "Real data: mean squared error of 20 examples' fits, in variances of the labels": real(),
+        "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": measure_synthetic(),
+        "Real data: mean squared error of 20 examples' fits, in variances of the labels": measure_real(),
     }
     if json:
         return terminal.print_json(tables)
@@ -70,9 +67,9 @@ def _regressions(json: bool) -> None:
 
 
 def _cases(names: list[str]) -> list[dict[str, Any]]:
-    threaded = {name: timing.run(name) for name in names if name in cases.THREADED}
+    threaded = {name: timing.time_case(name) for name in names if name in cases.THREADED}
     _use_one_processor()
-    return [threaded[name] if name in threaded else timing.run(name) for name in names]
+    return [threaded[name] if name in threaded else timing.time_case(name) for name in names]
 
 
 def _costs(plot: Path | None) -> list[dict[str, Any]]:
@@ -81,13 +78,22 @@ def _costs(plot: Path | None) -> list[dict[str, Any]]:
     if plot:
         check_folder(plot.parent)
     _use_one_processor()
-    rows = costs(track=terminal.progress("costs"))
+    with terminal.ProgressBar("measuring") as progress:
+        rows = measure_costs(progress=progress)
     if plot:
-        draw(rows, plot)
+        _draw(cost_plots(rows), plot)
     return rows
 
 
+def _draw(plots: list[Plot], path: Path) -> None:
+    from lintra.figures import curves  # imports matplotlib, which is slow
+    from lintra.figures.style import save_picture, styled
+
+    with styled():
+        save_picture(curves.draw(plots, num_columns=2, sharey=True), path)
+
+
 def _use_one_processor() -> None:
-    sentence = timing.use_one_processor()
-    if sentence:
-        terminal.complain(sentence)
+    message = timing.use_one_processor()
+    if message:
+        terminal.print_error(message)

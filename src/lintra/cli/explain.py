@@ -1,4 +1,4 @@
-"""Commands that read models: an account in words, tables and pictures, and the algorithm as a program."""
+"""Commands that read models: an explanation in words, tables and pictures, and the algorithm as a program."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from lintra import arguments, zoo
-from lintra.anatomy.explanation import Account, account
+from lintra.anatomy import explanation as explanations
+from lintra.anatomy.explanation import Explanation
 from lintra.anatomy.program import FORMATS, export
 from lintra.cli import terminal
 from lintra.cli.app import app
@@ -26,8 +27,8 @@ from lintra.cli.options import (
 from lintra.display import Curve, Plot
 from lintra.evaluation.adjusted_loss import require_memory
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.runtime.cache import keep_compiled_programs
-from lintra.runtime.files import write_aside
+from lintra.runtime.cache import enable_compilation_cache
+from lintra.runtime.files import write_atomic
 
 Model = Annotated[str, typer.Argument(help=MODEL)]
 
@@ -41,25 +42,25 @@ def explain(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """What a model does: its ω, how it scales, steps and remembers, the noise it believes in, what it needs."""
-    found, prior = find_model(model, noise)
+    """What a model does: its ω, how each layer rescales and steps, the noise level it acts on, what it needs."""
+    read, prior = find_model(model, noise)
     key = keys(seed)[0]
-    require_memory(NoisyRegression(found.dim, found.context, prior), sequences, 4 * found.num_layers)
+    require_memory(NoisyRegression(read.dim, read.num_examples, prior), sequences, 4 * read.num_layers)
     if out is not None:
         check_folder(out)
-    keep_compiled_programs()
-    track = terminal.progress("without one ω")
-    told = account(found, prior, num_sequences=sequences, key=key, track=track)
+    enable_compilation_cache()
+    with terminal.ProgressBar("ablation") as progress:
+        explanation = explanations.explain(read, prior, num_sequences=sequences, key=key, progress=progress)
     if json:
-        terminal.print_json(vars(told))
+        terminal.print_json(vars(explanation))
     else:
-        for title, rows in told.tables().items():
+        for title, rows in explanation.tables().items():
             terminal.print_table(rows, title, {name: name.replace("_", " ") for name in rows[0]})
-        for sentence in told.sentences:
-            print(f"- {sentence}")
+        for message in explanation.sentences:
+            print(f"- {message}")
     if out is not None:
-        for path in draw(_plots(told), out, f"explain-{_title(model)}"):
-            terminal.say(str(path))
+        for path in draw(_plots(explanation), out, f"explain-{_title(model)}"):
+            terminal.print_message(str(path))
 
 
 @app.command("export")
@@ -72,36 +73,37 @@ def export_command(
     arguments.one_of("form", form, FORMATS)
     if out is not None:
         check_file(out)
-    found, noise = zoo.find(model)
-    text = export(found, title=_title(model), noise=noise or "unknown", form=form)
+    read, noise = zoo.find(model)
+    text = export(read, title=_title(model), noise=noise or "unknown", form=form)
     if out is None:
         sys.stdout.write(text)
     else:
-        write_aside(out, text.encode())
-        terminal.say(f"Written to '{out}'.")
+        write_atomic(out, text.encode())
+        terminal.print_message(f"Written to '{out}'.")
 
 
 def _title(model: str) -> str:
     return Path(model).name.removesuffix(".safetensors")
 
 
-def _plots(told: Account) -> list[Plot]:
-    """What it believes, how it scales and how it steps, against the noise level."""
-    stds = [row["std"] for row in told.beliefs]
-    believed = [
-        Curve("model", stds, [row["believed"] for row in told.beliefs]),
-        Curve("Bayes", stds, [row["bayes_believed"] for row in told.beliefs]),
-        Curve("truth", stds, stds, dashed=True),
+def _plots(explanation: Explanation) -> list[Plot]:
+    """Return plots of the implied noise, the rescaling and the step against the noise level."""
+    noise_stds = [row["noise_std"] for row in explanation.implied_noise]
+    implied = [
+        Curve("model", noise_stds, [row["implied_noise"] for row in explanation.implied_noise]),
+        Curve("Bayes", noise_stds, [row["bayes_implied_noise"] for row in explanation.implied_noise]),
+        Curve("truth", noise_stds, noise_stds, dashed=True),
     ]
-    plots = [
-        Plot("The noise level it acts on", "Noise level σ", "Acts as if σ were", believed, "linear", "linear")
-    ]
+    plots = [Plot("The noise level it acts on", "Noise level σ", "Acts as if σ were", implied, "linear", "linear")]
     for column, title in (("rescaling", "Rescaling, 1 + d"), ("step", "Step along the gradient")):
-        by_layer = [Curve(f"layer {row['layer']}", *_column(told, row["layer"], column)) for row in told.omegas]
+        by_layer = [
+            Curve(f"layer {row['layer']}", *_column(explanation, row["layer"], column))
+            for row in explanation.omegas
+        ]
         plots.append(Plot(title, "Noise level σ", title, by_layer, "linear", "linear"))
     return plots
 
 
-def _column(told: Account, layer: int, column: str) -> tuple[list[float], list[float]]:
-    rows = [row for row in told.behaviour if row["layer"] == layer]
-    return [row["std"] for row in rows], [row[column] for row in rows]
+def _column(explanation: Explanation, layer: int, column: str) -> tuple[list[float], list[float]]:
+    rows = [row for row in explanation.behaviour if row["layer"] == layer]
+    return [row["noise_std"] for row in rows], [row[column] for row in rows]

@@ -15,8 +15,8 @@ from lintra.explorer.curves import curves_file, read_curves, write_curves
 from lintra.explorer.curves import measure as measure_curves
 from lintra.explorer.page import page
 from lintra.runtime import memory
-from lintra.runtime.cache import cache_folder, keep_compiled_programs
-from lintra.runtime.files import write_aside
+from lintra.runtime.cache import cache_folder, enable_compilation_cache
+from lintra.runtime.files import write_atomic
 
 
 @app.command()
@@ -35,21 +35,22 @@ def explore(
     seed: Seed = 0,
 ) -> None:
     """Open the explorer: one page that runs the models of the zoo, with no server and no outside address."""
-    place = out or cache_folder() / "explorer.html"
+    path = out or cache_folder() / "explorer.html"
     keys(seed)
     memory.require_losses(arguments.whole_number("num_sequences", sequences), 25 * len(BASELINES))
-    check_file(place)
-    kept = zoo.read(zoo_file)
+    check_file(path)
+    models = zoo.read(zoo_file)
     if measure:
-        check_file(curves_file(kept.path))
-        keep_compiled_programs()
-        curves = measure_curves(kept, num_sequences=sequences, seed=seed, track=terminal.progress)
-        write_curves(kept.path, curves)
-        terminal.say(f"Measured: '{curves_file(kept.path)}'.")
-    write_aside(place, page(kept, read_curves(kept.path)).encode())
-    print(place)
-    if not no_open and not _open(place):
-        terminal.say("No browser was found: open that file in one.")
+        check_file(curves_file(models.path))
+        enable_compilation_cache()
+        with terminal.ProgressBar("curves") as progress:
+            curves = measure_curves(models, num_sequences=sequences, key=seed, progress=progress)
+        write_curves(models.path, curves)
+        terminal.print_message(f"Measured: '{curves_file(models.path)}'.")
+    write_atomic(path, page(models, read_curves(models.path)).encode())
+    print(path)
+    if not no_open and not _open(path):
+        terminal.print_message("No browser was found: open that file in one.")
 
 
 def _open(page: Path) -> bool:

@@ -1,20 +1,20 @@
-"""Measured losses as rows: what tables on the screen and JSON lists are made of, beside the paper's figures."""
+"""Measured losses as rows, of which tables on the screen and JSON lists are made, beside the printed losses."""
 
 import math
-from typing import Any
+from collections.abc import Mapping
 
+import jax
 import numpy as np
 from jaxtyping import Array, Key
 
+from lintra.display import Row
 from lintra.evaluation import paper
-from lintra.evaluation.adjusted_loss import evaluate, repeat_protocol
-from lintra.evaluation.comparison import Comparison
+from lintra.evaluation.adjusted_loss import evaluate
+from lintra.evaluation.comparison import PROTOCOL_SEQUENCES, Comparison
+from lintra.evaluation.estimate import ProtocolQuantiles
 from lintra.predictor import AbstractPredictor
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.runtime.progress import Track
-
-Row = dict[str, Any]
-"""Values by column."""
+from lintra.runtime.progress import Progress
 
 COLUMNS = {
     "file": "file",
@@ -36,72 +36,63 @@ COLUMNS = {
 }
 
 
-def row(
-    method: str, layers: int | None, comparison: Comparison, name: str, problem: NoisyRegression, tail: bool
+def loss_row(
+    method: str, num_layers: int | None, measured: Comparison, name: str, layer: int | None = None, *, tail: bool
 ) -> Row:
-    """One predictor's adjusted loss, and its tail if asked for."""
-    cells = head(method, layers, problem) | comparison.adjusted(name).as_adjusted_loss()
+    """Return one predictor's adjusted loss, with its tail if asked for."""
+    cells = head(method, num_layers, measured.problem) | measured.adjusted(name, layer).as_adjusted_loss()
     if not math.isfinite(cells["adjusted_loss"]):
-        share = float(np.mean(~np.isfinite(comparison.losses[name])))
+        share = float(np.mean(~np.isfinite(measured.losses(name, layer))))
         cells["note"] = f"overflows on {share:.2g} of the sequences"
-    return cells | (vars(comparison.tail(name)) if tail else {})
+    return cells | (vars(measured.tail(name, layer)) if tail else {})
 
 
-def head(method: str, layers: int | None, problem: NoisyRegression) -> Row:
-    """What a row is about."""
-    return {"method": method, "layers": layers, "noise": str(problem.noise)}
+def head(method: str, num_layers: int | None, problem: NoisyRegression) -> Row:
+    """Return what a row is about."""
+    return {"method": method, "layers": num_layers, "noise": str(problem.noise)}
 
 
-def refusal(name: str, problem: NoisyRegression, sentence: str) -> Row:
-    """A baseline that is not defined for a problem, and why."""
-    nothing = {"adjusted_loss": None, "standard_error": None}
-    return head(name, None, problem) | nothing | {"note": sentence}
+def undefined_row(name: str, problem: NoisyRegression, reason: str) -> Row:
+    """Return the row of a baseline that is not defined for a problem."""
+    return head(name, None, problem) | {"adjusted_loss": None, "standard_error": None, "note": reason}
 
 
-def repeat(
-    rows: list[Row],
-    predictors: dict[str, AbstractPredictor],
+def repeat_protocol(
+    predictors: Mapping[str, AbstractPredictor],
     problem: NoisyRegression,
-    repetitions: int,
+    *,
+    num_repetitions: int,
     key: Key[Array, ""],
-    track: Track,
-) -> None:
-    """Add the median and the 5–95 % range of the paper's protocol repeated."""
-    if not repetitions:
-        return
-    repeated = repeat_protocol(predictors, problem, num_repetitions=repetitions, key=key, track=track)
+    progress: Progress,
+) -> dict[str, ProtocolQuantiles]:
+    """Repeat the paper's protocol, each time on fresh sequences, and return its quantiles by name."""
+    means: dict[str, list[float]] = {name: [] for name in predictors}
+    for own_key in jax.random.split(key, num_repetitions):
+        measured = evaluate(
+            predictors, problem, num_sequences=PROTOCOL_SEQUENCES, protocol=True, key=own_key, progress=progress
+        )
+        for name in predictors:
+            means[name].append(float(measured.protocol_means(name)[0]))
+    return {name: ProtocolQuantiles.from_means(np.asarray(values)) for name, values in means.items()}
+
+
+def add_protocol(rows: list[Row], quantiles: Mapping[str, ProtocolQuantiles]) -> None:
+    """Add the median and the 5–95 % range of the paper's protocol to rows, by method."""
     for cells in rows:
-        if cells["method"] in repeated:
-            low, high = repeated[cells["method"]].interval
-            cells["protocol_median"] = repeated[cells["method"]].median
-            cells["protocol_range"] = f"{low:.4g} to {high:.4g}"
+        if cells["method"] in quantiles:
+            of_method = quantiles[cells["method"]]
+            cells["protocol_median"] = of_method.median
+            cells["protocol_range"] = f"{of_method.low:.4g} to {of_method.high:.4g}"
 
 
-def compare_with_paper(
-    rows: list[Row],
-    predictors: dict[str, AbstractPredictor],
-    problem: NoisyRegression,
-    sequences: int,
-    key: Key[Array, ""],
-) -> None:
-    """Add the paper's figure, and how far it is in standard errors of the paper's own protocol.
+def has_printed_loss(problem: NoisyRegression, method: str, num_layers: int | None) -> bool:
+    """Whether Table 1 has a loss of this method for this problem."""
+    size = problem.dim, problem.num_examples, problem.is_isotropic
+    return size == (10, 20, True) and (method, num_layers, str(problem.noise)) in paper.printed_table1()
 
-    The protocol's error is estimated on no more sequences than were asked for, and scaled to 100,000.
-    """
-    if (problem.dim, problem.context) != (10, 20) or sequences < 2:
-        return
-    printed = {name: paper.table1().get((name, None, str(problem.noise))) for name in predictors}
-    shown = {name: predictors[name] for name, figure in printed.items() if figure is not None}
-    if not shown:
-        return
-    sample = min(sequences, 100_000)
-    protocol = evaluate(shown, problem, num_sequences=sample, sampled_query=True, key=key)
-    for cells in rows:
-        figure = printed.get(cells["method"])
-        if figure is None:
-            continue
-        protocol_error = protocol.adjusted(cells["method"]).standard_error * (sample / 100_000) ** 0.5
-        error = math.hypot(protocol_error, cells["standard_error"])
-        away = max(abs(cells["adjusted_loss"] - figure.value) - figure.rounding, 0.0)
-        cells["paper"] = f"{figure.value:g}"
-        cells["verdict"] = "level" if away <= 3 * error else f"{away / error:.1f} s.e. away"
+
+def add_printed_loss(cells: Row, quantiles: ProtocolQuantiles) -> None:
+    """Add the printed loss to a row that has one, and the verdict on the measured one."""
+    printed = paper.printed_table1()[cells["method"], cells["layers"], cells["noise"]]
+    cells["paper"] = f"{printed.value:g}"
+    cells["verdict"] = str(paper.verdict(quantiles, printed))

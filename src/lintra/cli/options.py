@@ -3,27 +3,29 @@
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import typer
 
 from lintra import arguments, zoo
+from lintra.baselines import TABLE1_BASELINES
 from lintra.cli import loss_rows, terminal
-from lintra.display import Plot
-from lintra.evaluation.column import BASELINES
+from lintra.display import Plot, Row
 from lintra.models.base import AbstractModel
-from lintra.models.families import VARIANTS
+from lintra.models.families import PAPER_FAMILIES
 from lintra.problem.noise import parse_noise
 from lintra.runtime import memory
 
 Noise = Annotated[list[str], typer.Option("--noise", help="Noise prior, e.g. uniform(0,5); may be repeated.")]
 Dim = Annotated[int, typer.Option(help="Number of inputs, d.")]
-Context = Annotated[int, typer.Option(help="Number of examples, n.")]
+Examples = Annotated[int, typer.Option("--examples", "--context", help="Number of examples in a context, n.")]
 Sequences = Annotated[int, typer.Option(help="Number of fresh sequences.")]
 Seed = Annotated[int, typer.Option(help="Seed of the sequences.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
-Tail = Annotated[bool, typer.Option("--tail", help="Also print what the tail of the losses looks like.")]
+Tail = Annotated[
+    bool, typer.Option("--tail", help="Also print the tail of the losses: median, trimmed mean, worst.")
+]
 ZooFile = Annotated[Path | None, typer.Option("--zoo", help="A zoo of your own; default: the published one.")]
 ColumnSequences = Annotated[int, typer.Option("--sequences", help="Fresh sequences for a column of Table 1.")]
 
@@ -32,11 +34,11 @@ MODEL = "A published model, such as full-7-uniform(0,5), or a model file."
 """How commands that take a model describe it."""
 
 STORE = Path("sweeps")
-"""Where sweeps keep models, if nothing else is said: one folder for all grids, which have cells in common."""
+"""Default folder for the models of sweeps: one for all grids, which have cells in common."""
 
 
 def check_folder(folder: Path) -> None:
-    """Make a folder if it is not there, and see that files can be written to it, before any work."""
+    """Make a folder if it does not exist, and check that files can be written to it, before any work."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -46,15 +48,15 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """See that a file can be written, before any work."""
+    """Check that a file can be written, before any work."""
     if path.is_dir():
         raise ValueError(f"`out` '{path}' is a folder: give the name of a file.")
     check_folder(path.parent)
 
 
 def draw(plots: Sequence[Plot], folder: Path, name: str) -> list[Path]:
-    """Draw plots into a folder, with their numbers, and tell where."""
-    from lintra.figures import curves  # imports matplotlib, for which commands that draw nothing need not wait
+    """Draw plots into a folder, with their numbers, and return the paths of the files."""
+    from lintra.figures import curves  # imports matplotlib, which is slow
     from lintra.figures.style import save, styled
 
     with styled():
@@ -69,14 +71,14 @@ def keys(seed: int) -> jax.Array:
 
 
 def find_model(name: str, noise: str | None) -> tuple[AbstractModel, str]:
-    """A model by its name or file, and the noise prior to use: the given one, its own, or that of most figures."""
+    """Return a model by name or file, and the noise prior to use: the given one, its own, or uniform(0,5)."""
     if noise is not None:
         parse_noise(noise)
     model, own_noise = zoo.find(name)
     return model, (own_noise or "uniform(0,5)") if noise is None else noise
 
 
-def show(rows: list[dict[str, Any]], title: str, json: bool) -> None:
+def show(rows: list[Row], title: str, json: bool) -> None:
     """Print rows of losses as a table, or as JSON."""
     if json:
         terminal.print_rows(rows)
@@ -84,8 +86,8 @@ def show(rows: list[dict[str, Any]], title: str, json: bool) -> None:
         terminal.print_table(rows, title, loss_rows.COLUMNS)
 
 
-def check_settings(sequences: int, seed: int) -> None:
+def check_settings(num_sequences: int, seed: int) -> None:
     """Reject settings before any work: in a column of Table 1 every method has two losses a sequence."""
-    methods = 7 * len(VARIANTS) + len(BASELINES)
-    memory.require_losses(arguments.whole_number("num_sequences", sequences), 2 * methods)
+    methods = 7 * len(PAPER_FAMILIES) + len(TABLE1_BASELINES)
+    memory.require_losses(arguments.whole_number("num_sequences", num_sequences), 2 * methods)
     keys(seed)

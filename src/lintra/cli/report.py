@@ -9,9 +9,9 @@ from lintra import arguments, zoo
 from lintra.cli import terminal
 from lintra.cli.app import app
 from lintra.cli.options import ColumnSequences, Seed, ZooFile, check_folder, check_settings
-from lintra.evaluation.measurement import Measurements
-from lintra.runtime.cache import keep_compiled_programs
-from lintra.runtime.processes import Processes, num_cores
+from lintra.evaluation.measurement import measure_all
+from lintra.runtime.cache import enable_compilation_cache
+from lintra.runtime.processes import ProcessExecutor, num_cores
 
 
 @app.command()
@@ -23,18 +23,20 @@ def figure(
     seed: Seed = 0,
 ) -> None:
     """Draw figures of the paper from the published models: CSV, PNG, PDF and SVG."""
-    from lintra import figures  # imports matplotlib, for which commands that draw nothing need not wait
+    from lintra import figures  # imports matplotlib, which is slow
 
     for name in number:
-        arguments.one_of("number", name, tuple(figures.FIGURES))
+        arguments.one_of("number", name, figures.FIGURES)
     check_settings(sequences, seed)
-    kept = zoo.read(zoo_file)
+    models = zoo.read(zoo_file)
     check_folder(out)
-    keep_compiled_programs()
-    measurements = Measurements(kept, sequences=sequences, seed=seed, track=terminal.progress)
+    enable_compilation_cache()
+    needs = [need for name in number for need in figures.FIGURES[name].NEEDS]
+    with terminal.ProgressBar("figures") as progress:
+        results = measure_all(needs, models, num_sequences=sequences, key=seed, progress=progress)
     for name in number:
-        for path in figures.make(name, measurements, out)[1]:
-            terminal.say(str(path))
+        for path in figures.draw_figure(name, results, out):
+            terminal.print_message(str(path))
 
 
 @app.command()
@@ -46,11 +48,12 @@ def report(
 ) -> None:
     """Measure Table 1 and draw all figures from the published models, on one page: report.html."""
     check_settings(sequences, seed)
-    kept = zoo.read(zoo_file)
+    models = zoo.read(zoo_file)
     check_folder(out)
-    from lintra.report import report as reports  # imports matplotlib
+    from lintra.report.report import write_report  # imports matplotlib
 
-    keep_compiled_programs()
-    measurements = Measurements(kept, sequences=sequences, seed=seed, track=terminal.progress)
-    with Processes(num_cores()) as executor:
-        terminal.say(f"The report is {reports.make(measurements, out, executor, terminal.say)}")
+    enable_compilation_cache()
+    with ProcessExecutor(num_cores()) as executor, terminal.ProgressBar("report") as progress:
+        settings = {"executor": executor, "num_sequences": sequences, "key": seed, "progress": progress}
+        path = write_report(models, out, **settings)
+    terminal.print_message(f"The report is {path}")

@@ -1,4 +1,4 @@
-"""Commands for other people's regressions: solve very many at once, and train the specialists that do it."""
+"""Commands for regressions on your own data: solve many at once, and train the specialists for it."""
 
 import warnings
 from pathlib import Path
@@ -12,8 +12,8 @@ from lintra.cli.app import app, in_options
 from lintra.cli.options import check_file
 from lintra.regression import chunked, files, specialist_training, specialists
 from lintra.regression.soundness import UnsoundWarning
-from lintra.runtime.cache import keep_compiled_programs
-from lintra.runtime.processes import Processes, finished, num_cores
+from lintra.runtime.cache import enable_compilation_cache
+from lintra.runtime.processes import ProcessExecutor, as_completed, num_cores
 
 
 @app.command()
@@ -40,8 +40,8 @@ def solve(
     contexts = files.read(path, task=task, label=label)
     if fit_intercept:
         files.check_intercept(contexts)
-    keep_compiled_programs()
-    with warnings.catch_warnings(record=True) as found:
+    enable_compilation_cache()
+    with warnings.catch_warnings(record=True) as caught, terminal.ProgressBar("solving") as progress:
         warnings.simplefilter("always", UnsoundWarning)
         weights = chunked.solve(
             contexts.x,
@@ -49,12 +49,12 @@ def solve(
             model=model,
             standardise=standardise,
             fit_intercept=fit_intercept,
-            track=terminal.progress("solving"),
+            progress=progress,
         )
     files.write(out, contexts, weights)
-    for warning in found:
-        terminal.complain(in_options(str(warning.message), ["solve"]))
-    terminal.say(f"{len(weights):,} regressions with {len(contexts.inputs)} inputs: weights in '{out}'.")
+    for warning in caught:
+        terminal.print_error(in_options(str(warning.message), ["solve"]))
+    terminal.print_message(f"{len(weights):,} regressions with {len(contexts.inputs)} inputs: weights in '{out}'.")
 
 
 @app.command("specialists")
@@ -65,11 +65,10 @@ def specialists_command(
     """Train the specialists that `solve` and the regressor choose from: a quarter of an hour on two cores."""
     arguments.whole_number("workers", workers)
     check_file(out)
-    with Processes(workers) as executor:
+    with ProcessExecutor(workers) as executor, terminal.ProgressBar("specialists") as progress:
         futures = [executor.submit(specialist_training.train_ratio, ratio) for ratio in specialists.RATIOS]
-        parts = {
-            futures.index(future): future.result() for future in finished(futures, terminal.progress("training"))
-        }
-    entries = {name: entry for number in sorted(parts) for name, entry in parts[number].items()}
+        done = as_completed(futures, progress, "training")
+        results = {futures.index(future): future.result() for future in done}
+    entries = {name: entry for position in sorted(results) for name, entry in results[position].items()}
     zoo.write(out, entries)
-    terminal.say(f"{len(entries)} specialists in '{out}'.")
+    terminal.print_message(f"{len(entries)} specialists in '{out}'.")

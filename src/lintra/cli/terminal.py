@@ -1,100 +1,118 @@
-"""What people see: progress bars, tables, and rows as JSON for programs."""
+"""The terminal: progress bars, tables, and rows as JSON for programs."""
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 from rich import box
+from rich import progress as rich_progress
 from rich.console import Console
-from rich.progress import BarColumn as Bar
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from lintra.runtime.escaping import printable
-from lintra.runtime.files import finite
+from lintra.runtime.files import to_json
+from lintra.runtime.progress import Progress
 
 _errors = Console(stderr=True)
 _LONG = 60  # a cell that may take several lines
 
 
-def progress(description: str) -> Callable[[Iterable[int], int], Iterator[int]]:
-    """A tracker that shows a bar with the time left on a terminal, and nothing in a log."""
+class ProgressBar(Progress):
+    """Shows a job on the error stream: a bar with the time left on a terminal, and lines now and then in a log.
 
-    def track(items: Iterable[int], total: int) -> Iterator[int]:
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), Bar(), TimeRemainingColumn())
-        with Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
-            yield from bar.track(items, total=total, description=description)
+    Use it as a context, in which the bar is on the screen.
 
-    return track
+    Args:
+        title: What the job is.
+        log_every: Seconds between lines where there is no terminal. `None` (default): messages only.
+    """
 
-
-class Training:
-    """Shows a training run: a bar with loss, rate and time left on a terminal, a line now and then in a log."""
-
-    def __init__(self, title: str):
-        self._title, self._interval, self._shown = title, 10.0, -math.inf
+    def __init__(self, title: str, *, log_every: float | None = None):
+        self._title, self._log_every, self._logged = title, log_every, -math.inf
         columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            Bar(),
-            TextColumn("{task.completed}/{task.total}"),
-            TextColumn("{task.fields[loss]}"),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            rich_progress.SpinnerColumn(),
+            rich_progress.TextColumn("{task.description}", markup=False),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.fields[state]}", markup=False),
+            rich_progress.TimeRemainingColumn(),
         )
-        self._bar = Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal)
-        self._stage, self._task = None, None
-        self._begun = time.monotonic()
+        self._bar = rich_progress.Progress(
+            *columns, console=_errors, transient=True, disable=not _errors.is_terminal
+        )
+        self._task, self._text, self._total = None, "", None
+        self._begun = self._since = time.monotonic()
+        self._first: int | None = None  # units that were done at the first update of a part
 
-    def __enter__(self) -> "Training":
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def report(self, stage: str, done: tuple[int, int], metrics: Mapping[str, Any]) -> None:
-        """Show where a stage is."""
-        now, loss = time.monotonic(), f"loss {metrics['held_out']:.4g}"
-        if stage != self._stage:
-            if self._task is not None:
-                self._bar.remove_task(self._task)
-            self._stage, self._since = stage, (now, done[0])
-            self._task = self._bar.add_task(f"{self._title}: {stage}", total=done[1], loss="", rate="")
-        seconds, steps = now - self._since[0], done[0] - self._since[1]
-        rate = f"{steps / seconds:.3g}/s" if seconds > 0 and steps else ""
-        assert self._task is not None
-        self._bar.update(self._task, completed=done[0], total=done[1], loss=loss, rate=rate)
-        if not _errors.is_terminal and (now - self._shown > self._interval or done[0] == done[1]):
-            self._shown = now
-            left = f", {(done[1] - done[0]) * seconds / steps:.0f} s left" if steps and done[0] < done[1] else ""
-            refused = f", {metrics['rejected']} steps refused" if metrics.get("rejected") else ""
-            time_used = f"{now - self._begun:6.0f} s"
-            say(f"{time_used}  {stage}  {done[0]}/{done[1]}  {loss}{refused}  {rate}{left}")
+    def start(self, text: str, total: int | None = None) -> None:
+        """Show another part of the job."""
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+        self._text, self._total, self._first = text, total, None
+        self._since = time.monotonic()
+        self._task = self._bar.add_task(": ".join(filter(None, (self._title, text))), total=total, state="")
 
-    def track(self, items: Iterable[int], total: int) -> Iterator[int]:
-        """Show the measurement at the end."""
-        task = self._bar.add_task(f"{self._title}: measuring", total=total, loss="", rate="")
-        for item in items:
-            yield item
-            self._bar.advance(task)
+    def update(self, done: int, **fields: Any) -> None:
+        """Show how much of this part is done, and fields beside it."""
+        if self._task is None:
+            return
+        now = time.monotonic()
+        if self._first is None:
+            self._first, self._since = done, now
+        seconds, steps = now - self._since, done - self._first
+        state = "  ".join(f"{name.replace('_', ' ')} {_cell(value)}" for name, value in fields.items())
+        rate = f"{steps / seconds:.3g}/s" if steps > 0 and seconds > 0 else ""
+        self._bar.update(self._task, completed=done, state="  ".join(filter(None, (state, rate))))
+        due = self._log_every is not None and now - self._logged > self._log_every
+        if not _errors.is_terminal and self._log_every is not None and (due or done == self._total):
+            self._logged = now
+            left = (self._total or done) - done
+            remaining = f"{left * seconds / steps:.0f} s left" if left and steps > 0 else ""
+            count = f"{done}/{self._total}" if self._total is not None else f"{done}"
+            parts = (f"{now - self._begun:6.0f} s", self._text, count, state, rate, remaining)
+            print_message("  ".join(filter(None, parts)))
+
+    def message(self, text: str) -> None:
+        """Print a sentence."""
+        print_message(text)
 
 
-class Sweeping:
+class Training(ProgressBar):
+    """Shows a training run: validation loss, rejected steps, rate and time left."""
+
+    def __init__(self, title: str):
+        super().__init__(title, log_every=10.0)
+
+    def update(self, done: int, **fields: Any) -> None:
+        """Show how far a stage is; of its metrics the loss and the number of rejected steps."""
+        shown = {"loss": float(fields["validation_loss"])} if "validation_loss" in fields else {}
+        if fields.get("num_rejected"):
+            shown["rejected"] = fields["num_rejected"]
+        super().update(done, **shown)
+
+
+class Sweeping(Progress):
     """Shows a sweep: a bar with cells done, running and failed and the time left, or a line now and then."""
 
     def __init__(self, title: str):
         self._interval, self._shown, self._said = 30.0, -math.inf, ""
         columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            Bar(),
-            TextColumn("{task.fields[state]}"),
+            rich_progress.SpinnerColumn(),
+            rich_progress.TextColumn("{task.description}", markup=False),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.fields[state]}"),
         )
-        self._bar = Progress(*columns, console=_errors, transient=True, disable=not _errors.is_terminal)
+        self._bar = rich_progress.Progress(
+            *columns, console=_errors, transient=True, disable=not _errors.is_terminal
+        )
         self._task = self._bar.add_task(title, state="")
 
     def __enter__(self) -> "Sweeping":
@@ -104,10 +122,15 @@ class Sweeping:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def watch(self, done: int, total: int, running: int, failed: int, seconds_left: float | None) -> None:
-        """Show how far it is."""
+    def start(self, text: str, total: int | None = None) -> None:
+        """Show the number of cells."""
+        self._total = total
+
+    def update(self, done: int, **fields: Any) -> None:
+        """Show how far the sweep is."""
+        total, seconds_left = self._total, fields["seconds_left"]
         left = "" if seconds_left is None else f", about {seconds_left / 60:.0f} min left"
-        state = f"{done}/{total} cells, {running} running, {failed} failed"
+        state = f"{done}/{total} cells, {fields['running']} running, {fields['failed']} failed"
         self._bar.update(self._task, completed=done, total=total, state=state + left)
         now = time.monotonic()
         if (
@@ -116,17 +139,21 @@ class Sweeping:
             and (now - self._shown > self._interval or done == total)
         ):
             self._shown, self._said = now, state
-            say(state + left)
+            print_message(state + left)
+
+    def message(self, text: str) -> None:
+        """Print a message."""
+        print_message(text)
 
 
-def say(sentence: str) -> None:
-    """Tell something, on the error stream."""
-    _errors.print(printable(sentence), markup=False, highlight=False, soft_wrap=True)
+def print_message(message: str) -> None:
+    """Print a message on the error stream."""
+    _errors.print(printable(message), markup=False, highlight=False, soft_wrap=True)
 
 
-def complain(sentence: str) -> None:
-    """Say what went wrong, on the error stream."""
-    _errors.print(f"lintra: {printable(sentence)}", style="red", markup=False, highlight=False, soft_wrap=True)
+def print_error(message: str) -> None:
+    """Print what went wrong on the error stream."""
+    _errors.print(f"lintra: {printable(message)}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -135,15 +162,15 @@ def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; what is not finite becomes null, as JSON has no word for it."""
-    print(json.dumps(finite(value), indent=2))
+    """Print a value as JSON, with null for NaN and infinity."""
+    print(to_json(value))
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:
     """Print rows as a table with the given keys as columns under the given headings."""
     table = Table(title=Text(printable(title)), box=box.SIMPLE_HEAD, title_justify="left")
-    shown = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
-    for key, heading in shown.items():
+    headings = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
+    for key, heading in headings.items():
         texts = any(isinstance(row.get(key), str) for row in rows)
         long = any(len(str(row.get(key))) > _LONG for row in rows)
         table.add_column(heading, justify="left" if texts else "right", no_wrap=not long, overflow="fold")
@@ -153,7 +180,7 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
         if previous is not None and section != previous:
             table.add_section()
         previous = section
-        table.add_row(*(Text(printable(_cell(row.get(key)))) for key in shown))  # text, in which nothing is markup
+        table.add_row(*(Text(printable(_cell(row.get(key)))) for key in headings))  # as text, without markup
     console = Console()
     if not console.is_terminal:  # a log keeps every column
         console = Console(width=200)

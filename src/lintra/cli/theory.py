@@ -9,7 +9,7 @@ from lintra import arguments, theory
 from lintra.cli import terminal
 from lintra.cli.app import app
 from lintra.cli.options import Json, check_folder, draw
-from lintra.runtime.cache import keep_compiled_programs
+from lintra.runtime.cache import enable_compilation_cache
 
 _COLUMNS = {
     "claim": "claim",
@@ -35,22 +35,26 @@ def theory_command(
         arguments.one_of("claim", name, tuple(theory.CLAIMS))
     if claim:
         check_folder(out)
-    keep_compiled_programs()
-    findings = {}
+    enable_compilation_cache()
+    results = {}
     for name in claim or theory.CLAIMS:
-        terminal.say(f"{name}: {theory.statement(name)}")
-        findings |= theory.run([name])
-    found = [check for finding in findings.values() for check in finding.checks]
+        terminal.print_message(f"{name}: {theory.statement(name)}")
+        results |= theory.check_claims([name])
+    checks = [check for result in results.values() for check in result.checks]
     if json:
-        terminal.print_rows([check.row() for check in found])
+        terminal.print_rows([check.to_row() for check in checks])
     else:
-        terminal.print_table([check.row() | {"verdict": _verdict(check)} for check in found], "Claims", _COLUMNS)
-    for name, finding in findings.items():
-        if claim and finding.plots:
-            terminal.say(f"Plotted in '{draw(finding.plots, out, name)[1]}'.")
-    unexpected = sum(not check.expected for check in found)
-    misprints = sum(check.misprint for check in found)
-    terminal.say(f"{len(found) - unexpected} of {len(found)} are as expected; {misprints} of them are misprints.")
+        terminal.print_table(
+            [check.to_row() | {"verdict": _verdict(check)} for check in checks], "Claims", _COLUMNS
+        )
+    for name, result in results.items():
+        if claim and result.plots:
+            terminal.print_message(f"Plotted in '{draw(result.plots, out, name)[1]}'.")
+    unexpected = sum(not check.expected for check in checks)
+    misprints = sum(check.misprint for check in checks)
+    terminal.print_message(
+        f"{len(checks) - unexpected} of {len(checks)} are as expected; {misprints} of them are misprints."
+    )
     if unexpected:
         raise typer.Exit(1)
 

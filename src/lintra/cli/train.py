@@ -1,4 +1,4 @@
-"""The command that trains one model."""
+"""The command `train`: train one model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,57 +8,64 @@ import typer
 from lintra import arguments
 from lintra.cli import terminal
 from lintra.cli.app import app
-from lintra.cli.options import Context, Dim, Json, keys, show
-from lintra.models.spec import Task
-from lintra.runtime.cache import keep_compiled_programs
-from lintra.training.loop import RECIPES
+from lintra.cli.options import Dim, Examples, Json, keys, show
+from lintra.models.families import FAMILIES
+from lintra.models.spec import ModelSpec
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.cache import enable_compilation_cache
 from lintra.training.loop import train as train_model
+from lintra.training.recipes import RECIPES
 from lintra.training.stage import TrainingFailedError
 
 
 @app.command()
 def train(
-    variant: Annotated[str, typer.Option(help="full, diag or gd++.")],
-    layers: Annotated[int, typer.Option(help="Number of layers.")],
+    family: Annotated[str, typer.Option("--family", "--variant", help=f"{', '.join(FAMILIES)}.")],
+    num_layers: Annotated[int, typer.Option("--layers", help="Number of layers.")],
     noise: Annotated[str, typer.Option(help="Noise prior, e.g. uniform(0,5).")],
     recipe: Annotated[str, typer.Option(help=f"How to train: {' or '.join(RECIPES)}.")] = "fast",
-    heads: Annotated[int, typer.Option(help="Number of heads.")] = 1,
+    num_heads: Annotated[int, typer.Option("--heads", help="Number of heads.")] = 1,
     dim: Dim = 10,
-    context: Context = 20,
-    seeds: Annotated[int | None, typer.Option(help="Starts side by side, of which the best is kept.")] = None,
-    objective: Annotated[
-        str | None, typer.Option(help="query, truth or bayes; default: the recipe's own.")
+    num_examples: Examples = 20,
+    num_starts: Annotated[
+        int | None, typer.Option("--starts", "--seeds", help="Number of random starts, of which the best is kept.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of Adam; default: the recipe's own.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Rate of Adam; default: the recipe's own.")] = None,
+    objective: Annotated[str | None, typer.Option(help="query, truth or bayes; default: the recipe's.")] = None,
+    num_steps: Annotated[
+        int | None, typer.Option("--steps", help="Number of steps; default: the recipe's.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Learning rate; default: the recipe's.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Run folder; default: runs/ and the model's name.")] = None,
     sequences: Annotated[int, typer.Option(help="Fresh sequences to measure the result on.")] = 1_000_000,
     json: Json = False,
 ) -> None:
-    """Train a model; a run that was interrupted goes on. Its folder holds settings, metrics and the model."""
-    task = Task(variant, layers, noise, heads=heads, dim=dim, context=context)
-    given = {"seeds": seeds, "objective": objective, "steps": steps, "learning_rate": learning_rate}
+    """Train a model. An interrupted run is resumed. Its folder has the settings, the metrics and the model."""
+    spec = ModelSpec(family, num_layers, NoisyRegression(dim, num_examples, noise), num_heads)
+    given = {
+        "num_starts": num_starts,
+        "objective": objective,
+        "num_steps": num_steps,
+        "learning_rate": learning_rate,
+    }
     settings = {name: value for name, value in given.items() if value is not None}
     arguments.one_of("recipe", recipe, tuple(RECIPES))
-    chosen = RECIPES[recipe](**settings)
-    for name in sorted(chosen.unused(task) & set(settings)):
-        raise ValueError(f"`{name}` has no meaning for {variant} with the recipe {recipe}: leave it out.")
+    how = RECIPES[recipe](**settings)
+    for name in sorted(how.unused(spec) & set(settings)):
+        raise ValueError(f"`{name}` has no meaning for {family} with the recipe {recipe}: leave it out.")
     keys(seed)
-    folder = out or Path("runs") / (task.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
-    keep_compiled_programs()
-    with terminal.Training(task.name) as shown:
-        trained = train_model(
-            task,
-            chosen,
-            seed=seed,
-            folder=folder,
-            num_sequences=sequences,
-            report=shown.report,
-            say=terminal.say,
-            track=shown.track,
-        )
-    row = {"method": variant, "layers": layers, "noise": task.noise, **trained.figures(), "file": str(folder)}
+    folder = out or Path("runs") / (spec.name + (f"-{recipe}" if recipe != "fast" else "") + f"-seed{seed}")
+    enable_compilation_cache()
+    with terminal.Training(spec.name) as progress:
+        settings = {"key": seed, "folder": folder, "num_sequences": sequences}
+        result = train_model(spec, how, **settings, throw=False, progress=progress)
+    row = {
+        "method": family,
+        "layers": num_layers,
+        "noise": str(spec.problem.noise),
+        **result.to_row(),
+        "file": str(folder),
+    }
     show([row], f"Adjusted loss, {sequences:,} fresh sequences", json)
-    if trained.complaint:
-        raise TrainingFailedError(trained.complaint)
+    if not result.is_sound:
+        raise TrainingFailedError(result.message)

@@ -9,8 +9,7 @@ from lintra import arguments, zoo
 from lintra.cli import terminal
 from lintra.cli.app import app
 from lintra.cli.options import STORE, ColumnSequences, Json, Seed, ZooFile, check_file, check_settings
-from lintra.runtime.cache import keep_compiled_programs
-from lintra.runtime.processes import Processes, num_cores
+from lintra.runtime.processes import ProcessExecutor, num_cores
 from lintra.sweep import publication
 from lintra.sweep.grid import GRIDS
 from lintra.sweep.store import Store
@@ -34,26 +33,21 @@ def publish(
     if not store.is_dir():
         raise FileNotFoundError(f"`store` '{store}' is not there. Train it first: lintra sweep {grids[0]}")
     check_file(out)
-    keep_compiled_programs()
     chains = [chain for name in grids for chain in GRIDS[name]()]
-    with Processes(num_cores()) as executor:
-        track = terminal.progress("measuring")
-        missing = publication.publish(
-            chains, Store(store, terminal.say), out, executor, num_sequences=sequences, seed=seed, track=track
-        )
+    with ProcessExecutor(num_cores()) as executor, terminal.ProgressBar("publish") as progress:
+        settings = {"num_sequences": sequences, "key": seed, "progress": progress}
+        missing = publication.publish(chains, Store(store, progress), out, executor, **settings)
     for name in missing:
-        terminal.say(f"{name} is not in the store.")
-    terminal.say(f"{len(zoo.Zoo(out).cards)} models in '{out}'.")
+        terminal.print_message(f"{name} is not in the store.")
+    terminal.print_message(f"{len(zoo.Zoo(out).cards)} models in '{out}'.")
 
 
 @app.command("zoo")
 def zoo_command(zoo_file: ZooFile = None, json: Json = False) -> None:
     """The published models, with how they were made and how good they are."""
-    kept = zoo.read(zoo_file)
+    cards = zoo.read(zoo_file).cards
     names = ("noise", "layers", "seeds", "seconds", "adjusted_loss", "standard_error", "worst")
-    rows = [
-        {"name": name} | (card if json else {key: card[key] for key in names}) for name, card in kept.cards.items()
-    ]
+    rows = [{"name": name} | (card if json else {key: card[key] for key in names}) for name, card in cards.items()]
     if json:
         terminal.print_rows(rows)
     else:

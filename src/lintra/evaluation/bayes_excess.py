@@ -1,10 +1,10 @@
-"""How far above the Bayes floor: the loss above the Bayes predictor's is exactly `½ E‖w − w_B‖²`.
+"""The loss above the Bayes predictor's, which is exactly `½ E‖w − w_B‖²`.
 
 Given the data alone, the true weights have mean w_B. So the difference of the two losses is a mean of squares,
 with far less noise than a difference of means, and it is never below zero.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import jax
@@ -12,53 +12,110 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lintra import arguments
+from lintra.arguments import KeyLike, random_key
+from lintra.baselines import TABLE1_BASELINES, baseline
 from lintra.baselines.bayes import Bayes
-from lintra.evaluation.adjusted_loss import require_memory
-from lintra.evaluation.blocks import block_size, in_order
+from lintra.display import Row
+from lintra.evaluation.adjusted_loss import evaluate, require_memory
+from lintra.evaluation.blocks import block_size, fold_in_words, map_blocks
 from lintra.evaluation.estimate import Estimate
+from lintra.evaluation.measurement import AbstractMeasurement
+from lintra.evaluation.predictors import Predictors, resolve_predictors
+from lintra.kernel.precision import in_64_bits
+from lintra.models.spec import ModelSpec
 from lintra.predictor import AbstractPredictor
-from lintra.problem.loss import half_square
+from lintra.problem.loss import half_square, overflow_to_inf
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime import forks
-from lintra.runtime.progress import Track
+from lintra.runtime.progress import SILENT, Progress
 from lintra.statistics.sampling import sample_statistics
+from lintra.zoo.collection import UnknownModelError, Zoo
 
 
 def excess(
-    predictors: Mapping[str, AbstractPredictor],
-    problem: NoisyRegression,
+    predictors: Predictors,
+    problem: NoisyRegression | None = None,
     *,
     num_sequences: int = 100_000,
-    key: Key[Array, ""],
-    track: Track | None = None,
+    key: KeyLike = 0,
+    progress: Progress = SILENT,
 ) -> dict[str, Estimate]:
-    """The loss above the Bayes predictor's, by name, on the same fresh sequences.
+    """Measure the loss above the Bayes predictor's, on the same fresh sequences.
 
-    Sequences are drawn in whole blocks, so that there may be a few more of them than asked for.
+    Args:
+        predictors: One predictor or several, as `evaluate` takes them.
+        problem: Where the sequences come from. `None` (default): the problem on which the models that are given by
+            name were trained.
+        num_sequences: Number of sequences, rounded up to whole blocks.
+        key: Randomness, a whole number or a key.
+        progress: Told after every block of sequences.
 
-    >>> from lintra.baselines import AdaptiveRidge
-    >>> problem = NoisyRegression(noise="choice(1,3)")
-    >>> above = excess({"ada-ridge": AdaptiveRidge()}, problem, num_sequences=8192, key=jax.random.key(0))
-    >>> bool(abs(above["ada-ridge"].mean - (0.051 - 0.0058)) < 4 * above["ada-ridge"].standard_error)
-    True
+    Returns:
+        The excess by name.
+
+    Examples:
+        >>> above = excess("ada-ridge", NoisyRegression(noise="choice(1,3)"), num_sequences=8192)["ada-ridge"]
+        >>> bool(abs(above.mean - (0.051 - 0.0058)) < 4 * above.standard_error)
+        True
     """
     forks.check_not_forked()
-    arguments.require_64_bits()
-    require_memory(problem, num_sequences, len(predictors))
-    count = -(-arguments.whole_number("num_sequences", num_sequences) // block_size(problem.dim))
-    values: dict[str, list[np.ndarray]] = {name: [] for name in predictors}
-    distances_of = partial(_distances, dict(predictors), Bayes(problem.noise), problem)
-    for _, block in in_order(distances_of, count, key, track):
-        for name, distances in block.items():
-            values[name].append(distances)
-    return {name: Estimate.of(np.concatenate(blocks)) for name, blocks in values.items()}
+    total = arguments.whole_number("num_sequences", num_sequences)
+    with in_64_bits():
+        measured, problem = resolve_predictors(predictors, problem, key=key)
+        require_memory(problem, total, len(measured))
+        num_blocks = -(-total // block_size(problem.dim))
+        values: dict[str, list[np.ndarray]] = {name: [] for name in measured}
+        block = partial(_block_excess, measured, Bayes(problem.noise), problem)
+        for _, losses in map_blocks(block, num_blocks, random_key(key), progress):
+            for name in measured:
+                values[name].append(losses[name])
+    return {name: Estimate.from_values(np.concatenate(blocks)) for name, blocks in values.items()}
 
 
 @jax.jit
-def _distances(
+def _block_excess(
     predictors: dict[str, AbstractPredictor], bayes: Bayes, problem: NoisyRegression, key: Key[Array, ""]
 ) -> dict[str, Float[Array, " b"]]:
-    """Of one block of sequences."""
-    stats, _ = sample_statistics(problem, key, (block_size(problem.dim),))
+    """`½‖w − w_B‖²` of one block of sequences."""
+    stats, _ = sample_statistics(problem, (block_size(problem.dim),), key=key)
     best = bayes.weights(stats)
-    return {name: half_square(p.weights(stats) - best, problem.covariance) for name, p in predictors.items()}
+    losses = {name: half_square(p.weights(stats) - best, problem.covariance) for name, p in predictors.items()}
+    return overflow_to_inf(losses)
+
+
+@dataclass(frozen=True)
+class Excess(AbstractMeasurement[list[Row]]):
+    """The loss above the Bayes floor, of models and of the baselines of Table 1, on a quarter of the sequences.
+
+    Attributes:
+        noise: The noise prior of the sequences.
+        specs: The models.
+    """
+
+    noise: str
+    specs: tuple[ModelSpec, ...]
+
+    def measure(
+        self, zoo: Zoo, *, num_sequences: int = 1_000_000, key: KeyLike = 0, progress: Progress = SILENT
+    ) -> list[Row]:
+        """Measure the models that are in the zoo, and the baselines."""
+        problem = NoisyRegression(noise=self.noise)
+        own_key = fold_in_words(random_key(key), "measurements", "excess", self.noise)
+        tuning_key, measuring_key = jax.random.split(own_key)
+        specs = [spec for spec in self.specs if spec.name in zoo.cards]
+        if not specs:
+            raise UnknownModelError(f"There are no models at {self.noise} in the zoo.")
+        predictors: dict[str, AbstractPredictor] = {spec.name: zoo.load(spec.name) for spec in specs}
+        baselines = [name for name in TABLE1_BASELINES if name != "bayes"]
+        predictors |= {name: baseline(name, problem, key=tuning_key) for name in baselines}
+        quarter = -(-num_sequences // 4)
+        floor = evaluate(Bayes(problem.noise), problem, num_sequences=quarter, key=measuring_key).adjusted().mean
+        above = excess(predictors, problem, num_sequences=quarter, key=measuring_key, progress=progress)
+
+        def row(name: str, method: str, num_heads: int | None, num_layers: int | None) -> Row:
+            size = {"noise": self.noise, "method": method, "heads": num_heads, "layers": num_layers}
+            loss = {"excess": above[name].mean, "standard_error": above[name].standard_error}
+            return size | loss | {"bayes_floor": floor}
+
+        rows = [row(spec.name, spec.family, spec.num_heads, spec.num_layers) for spec in specs]
+        return rows + [row(name, name, None, None) for name in baselines]

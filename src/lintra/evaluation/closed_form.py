@@ -5,6 +5,7 @@ All carry the factor ½ and hold for isotropic inputs, where the eigenvalue dens
 
 import numpy as np
 
+from lintra.kernel.precision import in_64_bits
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.wishart import wishart_quadrature
 
@@ -12,11 +13,12 @@ from lintra.statistics.wishart import wishart_quadrature
 def oracle_loss(problem: NoisyRegression) -> float:
     """Loss of ridge regression that knows σ: `½ E Σᵢ σ²/(sᵢ + σ²)`, the least that any predictor can have.
 
-    >>> round(oracle_loss(NoisyRegression(noise="fixed(0)", dim=10, context=5)), 6)  # half the inputs unseen
+    >>> round(oracle_loss(NoisyRegression(noise="fixed(0)", dim=10, num_examples=5)), 6)  # half the inputs unseen
     2.5
     """
-    std, probability = problem.noise.quadrature()
-    return float(sum(p * _mean_ridge_loss(problem, s**2) for s, p in zip(std, probability, strict=True)))
+    with in_64_bits():
+        noise_std, probability = (np.asarray(values) for values in problem.noise.quadrature())
+    return float(sum(p * _mean_ridge_loss(problem, s**2) for s, p in zip(noise_std, probability, strict=True)))
 
 
 def constant_ridge_loss(problem: NoisyRegression) -> float:
@@ -31,7 +33,7 @@ def constant_ridge_loss(problem: NoisyRegression) -> float:
 def one_layer_loss(problem: NoisyRegression) -> float:
     """Loss of the best single layer, `½ d (1 − n / (n + d + 1 + E[σ²]))`, the same for all three families."""
     _require_isotropic(problem)
-    n, d = problem.context, problem.dim
+    n, d = problem.num_examples, problem.dim
     return 0.5 * d * (1 - n / (n + d + 1 + problem.noise.second_moment))
 
 
@@ -48,7 +50,7 @@ def adjusted(loss: float, problem: NoisyRegression) -> float:
 def _mean_ridge_loss(problem: NoisyRegression, noise_var: float) -> float:
     """`½ E Σᵢ v/(sᵢ + v)`: the loss when the noise has variance v and the penalty is v."""
     _require_isotropic(problem)
-    nodes, weights = wishart_quadrature(problem.context, problem.dim)
+    nodes, weights = wishart_quadrature(problem.num_examples, problem.dim)
     share = np.ones_like(nodes)  # directions without data keep their prior variance
     share[nodes > 0] = noise_var / (nodes[nodes > 0] + noise_var)
     return 0.5 * float(weights @ share)

@@ -1,66 +1,84 @@
-"""Table 1: every model and baseline on the same fresh sequences, beside the paper's figure and the Bayes floor.
-
-The paper's figures are means over 100,000 sequences with one sampled query each. So they are compared with that
-protocol repeated: a cell is *level* with the paper where the 5–95 % range of its repetitions meets what the
-printed figure may stand for, *below* where it ends before, and *above* where it begins after.
-"""
+"""Table 1, column by column: models and baselines on the same fresh sequences, beside the printed loss."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import jax
-from jaxtyping import Array, Key
 
-from lintra.baselines import baseline
+from lintra.arguments import KeyLike, random_key
+from lintra.baselines import TABLE1_BASELINES, baseline
+from lintra.display import Row
 from lintra.evaluation import closed_form, paper
 from lintra.evaluation.adjusted_loss import evaluate
+from lintra.evaluation.blocks import fold_in_words
 from lintra.evaluation.comparison import Comparison
-from lintra.evaluation.estimate import Estimate, Tail
-from lintra.models import families
+from lintra.evaluation.estimate import Estimate, ProtocolQuantiles, Tail
+from lintra.evaluation.measurement import AbstractMeasurement
 from lintra.models.base import AbstractModel
+from lintra.models.families import PAPER_FAMILIES
+from lintra.models.spec import ModelSpec
+from lintra.predictor import AbstractPredictor
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.runtime.progress import Track
+from lintra.runtime.progress import SILENT, Progress
+from lintra.zoo.collection import Zoo
 
-_ENOUGH = 5  # repetitions, to speak of quantiles
 _ROUNDING = 1e-15  # of a loss, where labels are of size √d
 
-BASELINES = ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
-
-Models = Mapping[tuple[str, int], AbstractModel]
-"""Models of one noise prior by family and number of layers."""
+DEPTHS = range(1, 8)
+"""Numbers of layers in Table 1."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """One cell of the table.
+class Table1Row:
+    """One cell of Table 1.
 
     Attributes:
         method: Family or baseline.
-        layers: Number of layers; nothing for a baseline.
+        num_layers: Number of layers; `None` for a baseline.
         noise: The noise prior.
         adjusted_loss: Mean of `½‖w − w_σ‖²`.
         standard_error: Its standard error.
-        paper: The paper's figure, if it has one.
+        paper: The printed loss; `None` if there is none.
         bayes_floor: The Bayes predictor's adjusted loss on the same sequences.
-        protocol: Median, 5 % and 95 % quantile of the paper's protocol repeated.
-        verdict: `below`, `level` or `above` the paper; `floor` where the paper's figure lies below what is
-            possible for GD++.
-        tail: What the mean hides.
-        floor: The least that is possible for GD++, at any depth.
+        protocol: Quantiles of the paper's protocol, repeated.
+        verdict: How the loss compares with the printed one; empty without a printed one.
+        tail: Tail of the loss.
+        gdpp_floor: The least possible loss of GD++, at any depth.
     """
 
     method: str
-    layers: int | None
+    num_layers: int | None
     noise: str
     adjusted_loss: float
     standard_error: float
     paper: float | None
     bayes_floor: float
-    protocol: tuple[float, float, float]
+    protocol: ProtocolQuantiles
     verdict: str
     tail: Tail
-    floor: float
+    gdpp_floor: float
+
+    def to_row(self) -> Row:
+        """Return what `table1.csv` has."""
+        return {
+            "method": self.method,
+            "layers": self.num_layers,
+            "noise": self.noise,
+            "adjusted_loss": self.adjusted_loss,
+            "standard_error": self.standard_error,
+            "paper": self.paper,
+            "bayes_floor": self.bayes_floor,
+        }
+
+    def to_details(self) -> Row:
+        """Return what `table1-details.csv` has: the comparison with the printed loss, and the tail."""
+        name = {"method": self.method, "layers": self.num_layers, "noise": self.noise, "verdict": self.verdict}
+        quantiles = {
+            "protocol_median": self.protocol.median,
+            "protocol_5": self.protocol.low,
+            "protocol_95": self.protocol.high,
+        }
+        return name | quantiles | asdict(self.tail)
 
 
 @dataclass(frozen=True)
@@ -68,15 +86,13 @@ class Ordering:
     """A paired difference that should not be positive: of a larger family or a deeper model and a smaller one.
 
     Attributes:
-        larger: Family and layers of the one that should not be worse.
-        smaller: Family and layers of the other.
-        noise: The noise prior.
+        larger: The model that should not be worse.
+        smaller: The other model.
         difference: Loss of the larger minus loss of the smaller, on the same sequences.
     """
 
-    larger: tuple[str, int]
-    smaller: tuple[str, int]
-    noise: str
+    larger: ModelSpec
+    smaller: ModelSpec
     difference: Estimate
 
     @property
@@ -86,102 +102,88 @@ class Ordering:
 
 
 @dataclass(frozen=True)
-class Column:
+class Table1Column:
     """What was measured at one noise prior."""
 
     noise: str
-    rows: list[Row]
+    rows: list[Table1Row]
     orderings: list[Ordering]
 
+    def losses(self) -> dict[tuple[str, int | None], float]:
+        """Return the adjusted losses by method and number of layers."""
+        return {(row.method, row.num_layers): row.adjusted_loss for row in self.rows}
 
-def column(
-    noise: str,
-    models: Models,
-    *,
-    num_sequences: int = 1_000_000,
-    key: Key[Array, ""],
-    track: Track | None = None,
-) -> Column:
-    """Measure the models and baselines of one noise prior."""
-    problem = NoisyRegression(noise=noise)
-    tuning_key, measuring_key = jax.random.split(key)
-    predictors = {name: baseline(name, problem, key=tuning_key) for name in BASELINES}
-    named = {_name(*place): model for place, model in models.items()}
-    measured = evaluate(
-        named | predictors, problem, num_sequences=num_sequences, protocol=True, key=measuring_key, track=track
+    def to_rows(self) -> list[Row]:
+        """Return method, number of layers and loss of every cell."""
+        names = ("noise", "method", "layers", "adjusted_loss", "standard_error")
+        return [{name: row[name] for name in names} for row in map(Table1Row.to_row, self.rows)]
+
+
+@dataclass(frozen=True)
+class Column(AbstractMeasurement[Table1Column]):
+    """A column of Table 1: models and baselines of a noise prior.
+
+    Attributes:
+        noise: The noise prior.
+    """
+
+    noise: str
+
+    def measure(
+        self, zoo: Zoo, *, num_sequences: int = 1_000_000, key: KeyLike = 0, progress: Progress = SILENT
+    ) -> Table1Column:
+        """Measure the models that are in the zoo, and the baselines."""
+        problem = NoisyRegression(noise=self.noise)
+        own_key = fold_in_words(random_key(key), "measurements", "column", self.noise)
+        tuning_key, measuring_key = jax.random.split(own_key)
+        models = models_of(zoo, self.noise, DEPTHS)
+        predictors: dict[str, AbstractPredictor] = {spec.name: model for spec, model in models.items()}
+        predictors |= {name: baseline(name, problem, key=tuning_key) for name in TABLE1_BASELINES}
+        measured = evaluate(
+            predictors, problem, num_sequences=num_sequences, protocol=True, key=measuring_key, progress=progress
+        )
+        rows = [_row(measured, spec.name, spec.family, spec.num_layers) for spec in models]
+        rows += [_row(measured, name, name, None) for name in TABLE1_BASELINES]
+        return Table1Column(self.noise, rows, _orderings(models, measured))
+
+
+def models_of(zoo: Zoo, noise: str, depths: range) -> dict[ModelSpec, AbstractModel]:
+    """Return the best models of a noise prior that are in the zoo, at the size of Table 1, with one head."""
+    specs = [ModelSpec(family, depth, noise) for family in PAPER_FAMILIES for depth in depths]
+    return {spec: zoo.load(spec.name) for spec in specs if spec.name in zoo.cards}
+
+
+def _row(measured: Comparison, name: str, method: str, num_layers: int | None) -> Table1Row:
+    problem, estimate, quantiles = measured.problem, measured.adjusted(name), measured.protocol(name)
+    noise = str(problem.noise)
+    printed = paper.printed_table1().get((method, num_layers, noise))
+    gdpp_floor = float(closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem))
+    verdict = ""
+    if printed is not None:
+        verdict = paper.verdict(quantiles, printed, gdpp_floor if method == "gd++" else 0.0)
+    return Table1Row(
+        method=method,
+        num_layers=num_layers,
+        noise=noise,
+        adjusted_loss=estimate.mean,
+        standard_error=estimate.standard_error,
+        paper=None if printed is None else printed.value,
+        bayes_floor=measured.adjusted("bayes").mean,
+        protocol=quantiles,
+        verdict=verdict,
+        tail=measured.tail(name),
+        gdpp_floor=gdpp_floor,
     )
-    rows = [_row(method, layers, measured, problem) for method, layers in models]
-    rows += [_row(name, None, measured, problem) for name in BASELINES]
-    return Column(str(problem.noise), rows, _orderings(models, measured, problem))
 
 
-def _name(method: str, layers: int | None) -> str:
-    return method if layers is None else f"{method}-{layers}"
-
-
-def _row(method: str, layers: int | None, measured: Comparison, problem: NoisyRegression) -> Row:
-    name, noise = _name(method, layers), str(problem.noise)
-    estimate = measured.adjusted(name)
-    protocol = _protocol(measured, name)
-    printed = paper.table1().get((method, layers, noise))
-    floor = float(closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem))
-    return Row(
-        method,
-        layers,
-        noise,
-        estimate.mean,
-        estimate.standard_error,
-        None if printed is None else printed.value,
-        measured.adjusted("bayes").mean,
-        protocol,
-        "" if printed is None else _verdict(method, protocol, printed, floor),
-        measured.tail(name),
-        floor,
-    )
-
-
-def _protocol(measured: Comparison, name: str) -> tuple[float, float, float]:
-    """Median, 5 % and 95 % quantile of the paper's protocol; by the normal law where repetitions are few."""
-    values = measured.protocol[name]
-    if len(values) >= _ENOUGH * 100_000:
-        repeated = measured.repeated(name)
-        return (repeated.median, *repeated.interval)
-    middle, error = float(values.mean()), (1 / 100_000 + 1 / len(values)) ** 0.5
-    spread = 1.645 * float(values.std()) * error
-    return middle, middle - spread, middle + spread
-
-
-def _verdict(method: str, protocol: tuple[float, float, float], printed: paper.Printed, floor: float) -> str:
-    _, low, high = protocol
-    if method == "gd++" and printed.value + printed.rounding < floor:
-        return "floor"
-    if high < printed.value - printed.rounding:
-        return "below"
-    return "level" if low <= printed.value + printed.rounding else "above"
-
-
-def _orderings(models: Models, measured: Comparison, problem: NoisyRegression) -> list[Ordering]:
-    """Larger families against smaller ones, and deeper models against shallower ones."""
-    pairs = []
-    for variant, layers in models:
-        smaller = families.VARIANTS.index(variant) - 1
-        pairs.append(((variant, layers), (variant, layers - 1)))
-        pairs.append(((variant, layers), (families.VARIANTS[smaller], layers) if smaller >= 0 else None))
-    return [
-        Ordering(larger, other, str(problem.noise), measured.difference(_name(*larger), _name(*other)))
-        for larger, other in pairs
-        if other in models
-    ]
-
-
-def figures(row: Row) -> dict[str, Any]:
-    """What `table1.csv` has of a row."""
-    columns = ("method", "layers", "noise", "adjusted_loss", "standard_error", "paper", "bayes_floor")
-    return {name: getattr(row, name) for name in columns}
-
-
-def details(row: Row) -> dict[str, Any]:
-    """How a row compares with the paper: the protocol repeated, the verdict, and the tail."""
-    place = {"method": row.method, "layers": row.layers, "noise": row.noise, "verdict": row.verdict}
-    protocol = dict(zip(("protocol_median", "protocol_5", "protocol_95"), row.protocol, strict=True))
-    return place | protocol | asdict(row.tail)
+def _orderings(models: Mapping[ModelSpec, AbstractModel], measured: Comparison) -> list[Ordering]:
+    """Compare deeper models with shallower ones, and larger families with smaller ones."""
+    by_size = {(spec.family, spec.num_layers): spec for spec in models}
+    orderings = []
+    for (family, depth), spec in by_size.items():
+        smaller = PAPER_FAMILIES.index(family) - 1
+        for size in ((family, depth - 1), (PAPER_FAMILIES[smaller] if smaller >= 0 else "", depth)):
+            if size in by_size:
+                other = by_size[size]
+                orderings.append(Ordering(spec, other, measured.difference(spec.name, other.name)))
+    return orderings

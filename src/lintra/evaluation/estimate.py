@@ -1,4 +1,4 @@
-"""What measured losses say: means with standard errors, tails, and paired differences."""
+"""Summaries of measured losses: mean with standard error, tail, quantiles of the paper's protocol."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,20 @@ from jaxtyping import Float
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its standard error."""
+    """A mean and its standard error.
+
+    >>> str(Estimate(0.0401234, 0.00021))
+    '0.04012 ± 0.00021'
+    """
 
     mean: float
     standard_error: float
 
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} ± {self.standard_error:.2g}"
+
     @classmethod
-    def of(cls, values: Float[np.ndarray, " n"]) -> "Estimate":
+    def from_values(cls, values: Float[np.ndarray, " n"]) -> "Estimate":
         """From independent values."""
         with np.errstate(invalid="ignore", over="ignore"):
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
@@ -27,7 +34,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Tail:
-    """What a mean hides: a deep model may explode on a few sequences that own it.
+    """The tail of a loss. A deep model may diverge on a few sequences, which then dominate the mean.
 
     Attributes:
         median: The loss of the middle sequence.
@@ -44,40 +51,54 @@ class Tail:
     worse_than_zero: float
 
     @classmethod
-    def of(cls, values: Float[np.ndarray, " n"], worse_than_zero: float) -> "Tail":
+    def from_values(cls, values: Float[np.ndarray, " n"], worse_than_zero: float) -> "Tail":
         """From the losses of all sequences."""
         ordered = np.sort(values)
-        kept = ordered[: max(len(ordered) - len(ordered) // 1000, 1)]
+        trimmed = ordered[: max(len(ordered) - len(ordered) // 1000, 1)]
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             share = float(ordered[-10:].sum() / ordered.sum()) if ordered[-1] > 0 else 0.0
-        return cls(float(np.median(ordered)), float(kept.mean()), share, float(ordered[-1]), worse_than_zero)
+        return cls(float(np.median(ordered)), float(trimmed.mean()), share, float(ordered[-1]), worse_than_zero)
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """The paper's protocol repeated: what its printed figures are compared with.
+class ProtocolQuantiles:
+    """The paper's protocol, repeated: what its printed numbers are compared with.
 
     Attributes:
-        means: Adjusted loss of every repetition.
+        median: Median of the adjusted loss over repetitions.
+        low: 5 % quantile.
+        high: 95 % quantile.
     """
 
-    means: Float[np.ndarray, " repetitions"]
+    median: float
+    low: float
+    high: float
 
-    @property
-    def median(self) -> float:
-        """The middle repetition."""
-        return float(np.median(self.means))
+    @classmethod
+    def from_means(cls, means: Float[np.ndarray, " repetitions"]) -> "ProtocolQuantiles":
+        """From the adjusted loss of every repetition.
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """5 % and 95 % quantiles over the repetitions."""
-        low, high = np.quantile(self.means, [0.05, 0.95])
-        return float(low), float(high)
+        >>> ProtocolQuantiles.from_means(np.arange(101.0))
+        ProtocolQuantiles(median=50.0, low=5.0, high=95.0)
+        """
+        low, high = np.quantile(means, [0.05, 0.95])
+        return cls(float(np.median(means)), float(low), float(high))
+
+    @classmethod
+    def from_losses(cls, losses: Float[np.ndarray, " n"], *, num_sequences: int) -> "ProtocolQuantiles":
+        """By the normal law, for repetitions of `num_sequences` sequences, from the losses of n sequences.
+
+        The spread has the error of a repetition and the error of the mean of the given losses.
+        """
+        with np.errstate(invalid="ignore", over="ignore"):
+            middle = float(losses.mean())
+            spread = 1.645 * float(losses.std()) * (1 / num_sequences + 1 / len(losses)) ** 0.5
+        return cls(middle, middle - spread, middle + spread)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Running count, sum and sum of squares, for losses that are not kept."""
+    """Running count, sum and sum of squares, for losses that are not stored."""
 
     count: int = 0
     total: float = 0.0

@@ -1,9 +1,12 @@
-"""What the paper prints: Table 1, with the rounding of every figure."""
+"""Table 1 as printed, its noise priors, and the verdict on a measured loss."""
 
 import csv
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import resources
+
+from lintra.evaluation.estimate import ProtocolQuantiles
 
 UNIFORM = tuple(f"uniform(0,{top})" for top in range(8))
 CATEGORICAL = ("choice(1,3)", "choice(1,3,5)")
@@ -12,19 +15,53 @@ NOISES = UNIFORM + CATEGORICAL
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A figure of Table 1, which stands for anything within `rounding` of `value`."""
+class PrintedLoss:
+    """A number of Table 1, which stands for anything within `rounding` of `value`."""
 
     value: float
     rounding: float
 
 
-@cache
-def table1() -> dict[tuple[str, int | None, str], Printed]:
-    """Adjusted losses by method, number of layers (none for baselines) and noise prior.
+class Verdict(StrEnum):
+    """How a measured loss compares with a printed one.
 
-    >>> table1()["full", 7, "uniform(0,5)"]
-    Printed(value=0.047, rounding=0.0005)
+    Attributes:
+        BELOW: The 5–95 % range of the protocol's repetitions ends below what the printed number may stand for.
+        LEVEL: The range meets it.
+        ABOVE: The range begins above it.
+        FLOOR: What the printed number may stand for lies below the least possible loss.
+    """
+
+    BELOW = "below"
+    LEVEL = "level"
+    ABOVE = "above"
+    FLOOR = "floor"
+
+
+def verdict(measured: ProtocolQuantiles, printed: PrintedLoss, floor: float = 0.0) -> Verdict:
+    """Compare a loss with a printed number, which is a mean over 100,000 sequences with one sampled query each.
+
+    Args:
+        measured: Quantiles of that protocol, repeated.
+        printed: The printed number.
+        floor: The least possible loss of the method.
+
+    >>> print(verdict(ProtocolQuantiles(0.040, 0.039, 0.041), PrintedLoss(0.047, 0.0005)))
+    below
+    """
+    if printed.value + printed.rounding < floor:
+        return Verdict.FLOOR
+    if measured.high < printed.value - printed.rounding:
+        return Verdict.BELOW
+    return Verdict.LEVEL if measured.low <= printed.value + printed.rounding else Verdict.ABOVE
+
+
+@cache
+def printed_table1() -> dict[tuple[str, int | None, str], PrintedLoss]:
+    """Adjusted losses by method, number of layers (`None` for baselines) and noise prior.
+
+    >>> printed_table1()["full", 7, "uniform(0,5)"]
+    PrintedLoss(value=0.047, rounding=0.0005)
     """
     text = resources.files("lintra").joinpath("data/table1.csv").read_text()
     return {
@@ -35,8 +72,8 @@ def table1() -> dict[tuple[str, int | None, str], Printed]:
     }
 
 
-def _printed(text: str) -> Printed:
-    """Read a figure; the last digit is rounded, and a bare 0 stands for less than half a thousandth."""
+def _printed(text: str) -> PrintedLoss:
+    """Read a number; the last digit is rounded, and a bare 0 stands for less than half a thousandth."""
     mantissa, _, exponent = text.partition("e")
     decimals = len(mantissa.partition(".")[2]) or 3
-    return Printed(float(text), 0.5 * 10.0 ** (int(exponent or 0) - decimals))
+    return PrintedLoss(float(text), 0.5 * 10.0 ** (int(exponent or 0) - decimals))

@@ -1,50 +1,55 @@
-"""Losses at each noise level for the explorer, measured and kept beside a zoo."""
+"""Losses at each noise level for the explorer, measured and stored beside a zoo."""
 
 import json
 import math
-import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
+from jaxtyping import Array, Key
 
-from lintra.baselines import BASELINES, baseline
+from lintra.arguments import KeyLike, random_key
+from lintra.baselines import TABLE1_BASELINES, baseline
 from lintra.baselines.tuned import TunedRidge
 from lintra.evaluation import paper
 from lintra.evaluation.adjusted_loss import evaluate
+from lintra.evaluation.blocks import fold_in_words
 from lintra.evaluation.estimate import Estimate
 from lintra.evaluation.noise_profile import profile
-from lintra.problem.noise import noise_levels
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.runtime.files import finite, write_aside
-from lintra.runtime.progress import Track
+from lintra.runtime.files import json_safe, to_json, write_atomic
+from lintra.runtime.progress import SILENT, Progress, track
 from lintra.zoo.card import Card
 from lintra.zoo.collection import Zoo
 
-METHODS = tuple(name for name in BASELINES if name != "iterative-ridge")
+METHODS = ("ols", *TABLE1_BASELINES)
 _MAX_CURVES = 2**26  # bytes of a file of curves; that of the published zoo has 0.15 MB
 
 Curves = dict[str, Any]
 """By noise prior: noise levels, tuned constants, losses of baselines, and losses of models with their hashes."""
 
 
-def measure(
-    zoo: Zoo, *, num_sequences: int = 8192, seed: int = 0, track: Callable[[str], Track] | None = None
-) -> Curves:
-    """Losses of models and baselines at every noise level, and of baselines on each prior."""
+def measure(zoo: Zoo, *, num_sequences: int = 8192, key: KeyLike = 0, progress: Progress = SILENT) -> Curves:
+    """Measure losses of models and baselines at every noise level, and of baselines on each prior.
+
+    Args:
+        zoo: The models.
+        num_sequences: Number of sequences at each noise level; on a prior there are 25 times as many.
+        key: Randomness, a whole number or a key.
+        progress: Told after every noise prior.
+    """
     by_noise: dict[str, list[str]] = {}
-    for name in shown(zoo):
+    for name in page_models(zoo):
         by_noise.setdefault(zoo.card(name)["noise"], []).append(name)
+    noises = [noise for noise in paper.NOISES if noise in by_noise]
     return {
-        noise: _measure_prior(zoo, noise, by_noise[noise], num_sequences, seed, track)
-        for noise in paper.NOISES
-        if noise in by_noise
+        noise: _measure_prior(zoo, noise, by_noise[noise], num_sequences, random_key(key))
+        for noise in track(noises, progress, "noise priors")
     }
 
 
 def curves_file(zoo_file: Path) -> Path:
-    """Where the curves of a zoo are kept: beside it.
+    """Return the path of a zoo's curves, beside the zoo.
 
     >>> curves_file(Path("mine/zoo.safetensors")).name
     'zoo.curves.json'
@@ -53,7 +58,7 @@ def curves_file(zoo_file: Path) -> Path:
 
 
 def read_curves(zoo_file: Path) -> Curves:
-    """The curves that were measured for a zoo; none where they have not been.
+    """Read the curves of a zoo; an empty dictionary where there are none.
 
     Raises:
         ValueError: If the file is too large, or holds what curves cannot have.
@@ -77,13 +82,13 @@ def read_curves(zoo_file: Path) -> Curves:
 
 def _check_curves(curves: Any) -> None:
     """Reject curves that are not as `measure` makes them. Names of models are compared with the zoo later."""
-    for noise, kept in _fields(curves).items():
+    for noise, of_prior in _fields(curves).items():
         if noise not in paper.NOISES:
             raise ValueError(f"{noise!r:.99} is not a noise prior of Table 1.")
-        levels, tuned = _numbers(kept["levels"]), _fields(kept["tuned"])
-        _numbers([kept["sequences"], tuned["multiplier"], tuned["ceiling"]])
-        for group, length in (("prior", 1), ("baselines", levels), ("models", levels)):
-            for name, curve in _fields(kept[group]).items():
+        num_levels, tuned = _numbers(of_prior["levels"]), _fields(of_prior["tuned"])
+        _numbers([of_prior["sequences"], tuned["multiplier"], tuned["ceiling"]])
+        for group, length in (("prior", 1), ("baselines", num_levels), ("models", num_levels)):
+            for name, curve in _fields(of_prior[group]).items():
                 if group != "models" and name not in METHODS:
                     raise ValueError(f"{name!r:.99} is not a baseline.")
                 if {_numbers(curve["loss"], unknown=True), _numbers(curve["error"], unknown=True)} != {length}:
@@ -99,7 +104,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _numbers(values: Any, *, unknown: bool = False) -> int:
-    """How many numbers these are, all finite, or None where unknown ones may be."""
+    """Return how many numbers these are; all must be finite, or `None` where unknown ones may be."""
     for value in values if isinstance(values, list) else [values]:
         number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
         if not number and not (unknown and value is None):
@@ -108,27 +113,21 @@ def _numbers(values: Any, *, unknown: bool = False) -> int:
 
 
 def write_curves(zoo_file: Path, curves: Curves) -> None:
-    """Keep curves beside their zoo."""
-    lines = ",\n".join(
-        f"{json.dumps(noise)}:{json.dumps(kept, separators=(',', ':'))}" for noise, kept in curves.items()
-    )
-    write_aside(curves_file(zoo_file), f"{{\n{lines}\n}}\n".encode())
+    """Write curves beside their zoo, a line for each noise prior."""
+    lines = ",\n".join(f"{to_json(noise)}:{to_json(of_prior, indent=None)}" for noise, of_prior in curves.items())
+    write_atomic(curves_file(zoo_file), f"{{\n{lines}\n}}\n".encode())
 
 
 def _measure_prior(
-    zoo: Zoo, noise: str, names: list[str], num_sequences: int, seed: int, track: Callable[[str], Track] | None
+    zoo: Zoo, noise: str, names: list[str], num_sequences: int, key: Key[Array, ""]
 ) -> dict[str, Any]:
     problem = NoisyRegression(noise=noise)
-    key = jax.random.fold_in(jax.random.key(seed), zlib.crc32(f"explorer {noise}".encode()))
-    tuning_key, profile_key, prior_key = jax.random.split(key, 3)
+    tuning_key, profile_key, prior_key = jax.random.split(fold_in_words(key, "explorer", noise), 3)
     predictors = {name: baseline(name, problem, key=tuning_key) for name in METHODS}
-    shown_by = None if track is None else track(f"curves, {noise}")
     on_prior = evaluate(predictors, problem, num_sequences=25 * num_sequences, key=prior_key)
-    levels = noise_levels(noise)
+    noise_stds = problem.noise.grid()
     models = {name: zoo.load(name) for name in names}
-    measured = profile(
-        predictors | models, problem, levels, num_sequences=num_sequences, key=profile_key, track=shown_by
-    )
+    measured = profile(predictors | models, problem, noise_stds, num_sequences=num_sequences, key=profile_key)
 
     def curve(name: str) -> dict[str, list[float | None]]:
         return _rounded([comparison.adjusted(name) for comparison in measured])
@@ -136,7 +135,7 @@ def _measure_prior(
     tuned = predictors["tuned-ridge"]
     assert isinstance(tuned, TunedRidge)
     return {
-        "levels": levels,
+        "levels": noise_stds,
         "sequences": num_sequences,
         "tuned": {"multiplier": float(tuned.multiplier), "ceiling": float(tuned.ceiling)},
         "prior": {name: _rounded([on_prior.adjusted(name)]) for name in METHODS},
@@ -148,16 +147,16 @@ def _measure_prior(
 def _rounded(estimates: list[Estimate]) -> dict[str, list[float | None]]:
     """Means to four digits and standard errors to two, which is more than they are known to."""
     return {
-        "loss": [finite(float(f"{estimate.mean:.4g}")) for estimate in estimates],
-        "error": [finite(float(f"{estimate.standard_error:.2g}")) for estimate in estimates],
+        "loss": [json_safe(float(f"{estimate.mean:.4g}")) for estimate in estimates],
+        "error": [json_safe(float(f"{estimate.standard_error:.2g}")) for estimate in estimates],
     }
 
 
-def shown(zoo: Zoo) -> list[str]:
-    """The names of the models that the page offers: the best seed of every cell, at the size of Table 1."""
+def page_models(zoo: Zoo) -> list[str]:
+    """Return the names of the models that the page offers: the best seed of every cell, at the size of Table 1."""
 
     def fits(card: Card) -> bool:
-        usual = (card["dim"], card["context"]) == (10, 20) and card["noise"] in paper.NOISES
-        return usual and (card["heads"] == 1 or card["family"] == "diag")  # elsewhere heads only add up
+        is_default = (card["dim"], card["context"]) == (10, 20) and card["noise"] in paper.NOISES
+        return is_default and (card["heads"] == 1 or card["family"] == "diag")  # elsewhere heads only add up
 
     return [name for name, card in zoo.cards.items() if "-seed" not in name and fits(card)]

@@ -1,27 +1,41 @@
-"""The paper's figures and one more, each in its file: `compute` gives rows, `draw` makes a picture of rows."""
+"""The paper's figures and one more.
+
+Each is a module with a `CAPTION`, what it needs (`NEEDS`), `compute(results) -> rows` and `draw(rows) -> Figure`.
+"""
 
 from pathlib import Path
 from types import ModuleType
 
-from lintra.evaluation.measurement import Measurements, Row
+from lintra.display import Row
+from lintra.evaluation.measurement import Results
 from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8
 from lintra.figures.style import save, styled
+from lintra.registry import Registry
 
-FIGURES: dict[str, ModuleType] = {
-    "1": figure1,
-    "2": figure2,
-    "3": figure3,
-    "4": figure4,
-    "5": figure5,
-    "6": figure6,
-    "7": figure7,
-    "8": figure8,
-}
+FIGURES: Registry[ModuleType] = Registry(
+    "figures",
+    {
+        str(number): module
+        for number, module in enumerate(
+            (figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), 1
+        )
+    },
+)
+"""Figures by number or name, each a module. A package adds its own by an entry point of `lintra.figures`."""
 
 
-def make(number: str, measurements: Measurements, folder: Path) -> tuple[list[Row], list[Path]]:
-    """Compute and draw a figure, write its numbers and pictures, and return the rows and where the files are."""
-    module = FIGURES[number]
-    rows = module.compute(measurements)
+def draw_figure(name: str, results: Results, folder: Path) -> list[Path]:
+    """Draw a figure, write its rows and pictures, and return the paths of the files.
+
+    Args:
+        name: A name of `FIGURES`.
+        results: Results of the figure's `NEEDS`.
+        folder: Folder for the files.
+
+    Raises:
+        UnknownModelError: If models are missing without which there is no figure.
+    """
+    module = FIGURES[name]
+    rows: list[Row] = module.compute(results)
     with styled():
-        return rows, save(module.draw(rows), rows, folder, f"figure{number}")
+        return save(module.draw(rows), rows, folder, f"figure{name}")

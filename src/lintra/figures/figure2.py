@@ -2,29 +2,26 @@
 
 from matplotlib.figure import Figure
 
-from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.display import Row
+from lintra.evaluation.measurement import Results
+from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.paper import UNIFORM
 from lintra.figures import panels
-from lintra.figures.style import LOOKS, legend, stacked
+from lintra.figures.style import STYLES, legend, stacked
 
 CAPTION = (
     "Adjusted loss at each noise level. Top two rows: models with 7 layers trained on σ up to σ_max (shaded). "
     "Bottom row: σ_max = 5, from 2 to 7 layers."
 )
-NOISES = UNIFORM
 DEPTHS = range(2, 8)
-_TOPS = dict(zip(NOISES, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), strict=True))  # as in the paper
+ALL_DEPTHS = Profile("uniform(0,5)", DEPTHS)
+NEEDS = (*(Profile(noise, range(7, 8)) for noise in UNIFORM if noise != ALL_DEPTHS.noise), ALL_DEPTHS)
+_TOPS = dict(zip(UNIFORM, (0.011, 0.018, 0.08, 0.13, 0.17, 0.19, 0.19, 0.21), strict=True))  # as in the paper
 
 
-def pieces() -> list[Piece]:
-    """Profiles of 7 layers for every prior, and of all depths for σ_max = 5."""
-    deep: list[Piece] = [("profile", noise, range(7, 8)) for noise in NOISES if noise != "uniform(0,5)"]
-    return [*deep, ("profile", "uniform(0,5)", DEPTHS)]
-
-
-def compute(measurements: Measurements) -> list[Row]:
-    """All these profiles."""
-    return [row for _, *place in pieces() for row in measurements.profile(*place)]
+def compute(results: Results) -> list[Row]:
+    """Return the profiles of 7 layers for every prior, and of all depths for σ_max = 5."""
+    return [row for need in NEEDS for row in results[need]]
 
 
 def draw(rows: list[Row]) -> Figure:
@@ -32,13 +29,13 @@ def draw(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(10, 6.6), layout="constrained")
     above, below = stacked(figure, [2, 1.15])
     upper = above.subplots(2, 4)
-    for axes, noise in zip(upper.flat, NOISES, strict=True):
+    for axes, noise in zip(upper.flat, UNIFORM, strict=True):
         panels.profile(axes, rows, noise, 7)
         axes.set_title(f"σ$_{{max}}$ = {noise[-2]}")
         axes.set_ylim(0, _TOPS[noise])
     lower = below.subplots(1, 6, sharey=True)
     for axes, depth in zip(lower, DEPTHS, strict=True):
-        panels.profile(axes, rows, "uniform(0,5)", depth)
+        panels.profile(axes, rows, ALL_DEPTHS.noise, depth)
         axes.set_title(f"{depth} layers")
         axes.set_ylim(0, 0.22)
         axes.set_xlabel("Noise level σ")
@@ -46,5 +43,5 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_xlabel("Noise level σ")
     for axes in (*upper[:, 0], lower[0]):
         axes.set_ylabel("Adj. eval loss")
-    legend(figure, LOOKS.values())
+    legend(figure, STYLES.values())
     return figure

@@ -2,51 +2,50 @@
 
 from matplotlib.figure import Figure
 
-from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.display import Row
+from lintra.evaluation.column import Column
+from lintra.evaluation.measurement import Results
+from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.paper import CATEGORICAL
 from lintra.figures import panels
-from lintra.figures.style import LOOKS, legend, stacked
+from lintra.figures.style import STYLES, legend, stacked
 
 CAPTION = (
     "Noise levels drawn from {1, 3} and from {1, 3, 5} (shaded). Top: loss against depth, and at each noise level "
     "with 7 layers. Bottom: at each noise level, from 2 to 7 layers."
 )
-NOISES = CATEGORICAL
 DEPTHS = range(2, 8)
+COLUMNS = tuple(map(Column, CATEGORICAL))
+PROFILES = tuple(Profile(noise, DEPTHS) for noise in CATEGORICAL)
+NEEDS = (*COLUMNS, *PROFILES)
 _TOP = 0.25
 
 
-def pieces() -> list[Piece]:
-    """The two columns of Table 1, and the profiles of all depths."""
-    return [piece for noise in NOISES for piece in (("column", noise), ("profile", noise, DEPTHS))]
-
-
-def compute(measurements: Measurements) -> list[Row]:
-    """The two columns of Table 1 (without a noise level), and the profiles of all depths."""
+def compute(results: Results) -> list[Row]:
+    """Return the two columns of Table 1 (without a noise level), and the profiles of all depths."""
+    names = ("noise", "method", "layers", "adjusted_loss", "standard_error", "noise_std")
     rows = []
-    for noise in NOISES:
-        rows += [row | {"std": None} for row in measurements.depth_rows(noise)]
-        rows += [
-            {name: row[name] for name in ("noise", "method", "layers", "adjusted_loss", "standard_error", "std")}
-            for row in measurements.profile(noise, DEPTHS)
-        ]
+    for column, profile in zip(COLUMNS, PROFILES, strict=True):
+        rows += [row | {"noise_std": None} for row in results[column].to_rows()]
+        rows += [{name: row[name] for name in names} for row in results[profile]]
     return rows
 
 
 def draw(rows: list[Row]) -> Figure:
     """Four panels above, twelve below."""
-    depth_rows = [row for row in rows if row["std"] is None]
-    profile_rows = [row for row in rows if row["std"] is not None]
+    noises = [column.noise for column in COLUMNS]
+    depth_rows = [row for row in rows if row["noise_std"] is None]
+    profile_rows = [row for row in rows if row["noise_std"] is not None]
     figure = Figure(figsize=(10, 7.2), layout="constrained")
     above, below = stacked(figure, [1, 1.7])
     upper = above.subplots(1, 4)
-    for pair, noise in zip((upper[:2], upper[2:]), NOISES, strict=True):
+    for pair, noise in zip((upper[:2], upper[2:]), noises, strict=True):
         panels.against_depth(pair[0], depth_rows, noise)
         panels.profile(pair[1], profile_rows, noise, 7)
         pair[0].set(title=_title(noise), xlabel="Number of layers", ylabel="Adj. eval loss")
         pair[1].set(title=f"{_title(noise)}, 7 layers", xlabel="Noise level σ", ylim=(0, _TOP), xlim=(0, 6))
     lower = below.subplots(2, 6, sharex=True, sharey=True)
-    for line, noise in zip(lower, NOISES, strict=True):
+    for line, noise in zip(lower, noises, strict=True):
         for axes, depth in zip(line, DEPTHS, strict=True):
             panels.profile(axes, profile_rows, noise, depth)
             axes.set(ylim=(0, _TOP), xlim=(0, 6))
@@ -55,7 +54,7 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_title(f"{depth} layers")
     for axes in lower[-1]:
         axes.set_xlabel("Noise level σ")
-    legend(figure, LOOKS.values())
+    legend(figure, STYLES.values())
     return figure
 
 

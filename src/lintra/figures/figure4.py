@@ -1,23 +1,45 @@
 """Figure 4: the weights of FULL with four layers, trained on noise levels from {1, 3}."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from lintra.evaluation.measurement import Measurements, Piece, Row
+from lintra.arguments import KeyLike
+from lintra.display import Row
+from lintra.evaluation.measurement import AbstractMeasurement, Results
+from lintra.runtime.progress import SILENT, Progress
+from lintra.zoo.collection import Zoo
 
 CAPTION = "Weights of FULL with 4 layers, trained with noise levels from {1, 3}. Top: Q; bottom: P, as in Eq. (3)."
-MODEL = "full-4-choice(1,3)"
 
 
-def pieces() -> list[Piece]:
-    """Weights need no measurement."""
-    return []
+@dataclass(frozen=True)
+class Matrices(AbstractMeasurement[tuple[np.ndarray, np.ndarray]]):
+    """P and Q of a model as printed, which need no sequences.
+
+    Attributes:
+        name: Name of the model.
+    """
+
+    name: str
+
+    def measure(
+        self, zoo: Zoo, *, num_sequences: int = 1_000_000, key: KeyLike = 0, progress: Progress = SILENT
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Load the model."""
+        del num_sequences, key, progress
+        return zoo.load(self.name).matrices()
 
 
-def compute(measurements: Measurements) -> list[Row]:
-    """Every entry of P and Q as printed, in the gauge in which both have the same size in every layer."""
+MODEL = Matrices("full-4-choice(1,3)")
+NEEDS = (MODEL,)
+
+
+def compute(results: Results) -> list[Row]:
+    """Return every entry of P and Q, scaled so that both have the same norm in every layer."""
     rows = []
-    for layer, (P, Q) in enumerate(zip(*measurements.zoo.load(MODEL).matrices(), strict=True), 1):
+    for layer, (P, Q) in enumerate(zip(*results[MODEL], strict=True), 1):
         sizes = np.linalg.norm(P), np.linalg.norm(Q)
         scale = np.sqrt(sizes[0] / sizes[1]) if all(sizes) else 1.0
         for name, matrix in (("Q", Q[0] * scale), ("P", P[0] / scale)):

@@ -15,15 +15,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from lintra.display import to_csv
-from lintra.problem.noise import AbstractDiscrete, parse_noise
-from lintra.runtime.files import write_aside
+from lintra.baselines import BASELINES, TABLE1_BASELINES
+from lintra.display import Row, to_csv
+from lintra.models.families import FAMILIES, PAPER_FAMILIES
+from lintra.problem.noise import AbstractDiscretePrior, parse_noise
+from lintra.runtime.files import write_atomic
 
 FORMATS = ("png", "pdf", "svg")
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """How a method is drawn."""
 
     label: str
@@ -44,15 +46,21 @@ class Look:
         }
 
 
-LOOKS = {
-    "gd++": Look("GD++", "#0072B2", "o"),
-    "diag": Look("Diag", "#D55E00", "s"),
-    "full": Look("Full", "#009E73", "^"),
-    "const-ridge": Look("ConstRR", "#56B4E9", line=(0, (6, 2))),
-    "ada-ridge": Look("AdaRR", "#E69F00", line=(0, (3, 2))),
-    "tuned-ridge": Look("TunedRR", "#CC79A7", line=(0, (5, 1, 1, 1))),
-    "bayes": Look("Bayes", "#000000", line=(0, (1, 1)), width=1.8),
+_FAMILY_MARKERS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"))  # colour, marker
+_BASELINE_LINES = (  # colour, dashes, width
+    ("#56B4E9", (0, (6, 2)), 1.4),
+    ("#E69F00", (0, (3, 2)), 1.4),
+    ("#CC79A7", (0, (5, 1, 1, 1)), 1.4),
+    ("#000000", (0, (1, 1)), 1.8),
+)
+STYLES = {
+    name: Style(FAMILIES[name].label, *marker)
+    for name, marker in zip(PAPER_FAMILIES, _FAMILY_MARKERS, strict=True)
+} | {
+    name: Style(BASELINES[name].label, colour, line=line, width=width)
+    for name, (colour, line, width) in zip(TABLE1_BASELINES, _BASELINE_LINES, strict=True)
 }
+"""Styles of the methods of Table 1 by name, in its order."""
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -80,12 +88,11 @@ def styled() -> Iterator[None]:
 def shade(axes: Axes, noise: str) -> None:
     """Shade the noise levels that a prior has: a range, or a line for every one."""
     prior = parse_noise(noise)
-    nodes = prior.quadrature()[0]
-    if isinstance(prior, AbstractDiscrete):
-        for level in nodes:
-            axes.axvline(float(level), color="#cccccc", linewidth=5, zorder=0)
+    if isinstance(prior, AbstractDiscretePrior):
+        for noise_std in prior.atoms()[0]:
+            axes.axvline(float(noise_std), color="#cccccc", linewidth=5, zorder=0)
     else:
-        axes.axvspan(0.0, round(float(nodes.max())), color="#ececec", zorder=0)
+        axes.axvspan(*prior.support(), color="#ececec", zorder=0)
 
 
 def stacked(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
@@ -93,20 +100,25 @@ def stacked(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:
     return list(np.asarray(figure.subfigures(len(heights), 1, height_ratios=heights)).flat)
 
 
-def legend(figure: Figure, looks: Iterable[Look]) -> None:
+def legend(figure: Figure, styles: Iterable[Style]) -> None:
     """One legend for all panels, below them."""
-    handles = [mpl.lines.Line2D([], [], **look.options()) for look in looks]  # pyright: ignore[reportAttributeAccessIssue]
+    handles = [mpl.lines.Line2D([], [], **style.options()) for style in styles]  # pyright: ignore[reportAttributeAccessIssue]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
 
 
-def save(figure: Figure, rows: Sequence[dict[str, Any]], folder: Path, name: str) -> list[Path]:
-    """Write a figure's numbers and its pictures, each aside and renamed, and return where they are."""
+def save(figure: Figure, rows: Sequence[Row], folder: Path, name: str) -> list[Path]:
+    """Write a figure's rows and its pictures, each atomically, and return the paths of the files."""
     paths = [folder / f"{name}.csv"]
-    write_aside(paths[0], to_csv(rows).encode())
+    write_atomic(paths[0], to_csv(rows).encode())
     for kind in FORMATS:
-        picture = io.BytesIO()
-        date = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
-        figure.savefig(picture, format=kind, metadata=date)
         paths.append(folder / f"{name}.{kind}")
-        write_aside(paths[-1], picture.getvalue())
+        save_picture(figure, paths[-1])
     return paths
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure atomically, in the format of the file's suffix: `.png`, `.pdf` or `.svg`."""
+    picture, kind = io.BytesIO(), path.suffix.removeprefix(".")
+    date = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    figure.savefig(picture, format=kind, metadata=date)
+    write_atomic(path, picture.getvalue())

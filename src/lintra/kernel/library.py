@@ -13,16 +13,19 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float
 
+from lintra.kernel.plain import is_plain
+from lintra.kernel.precision import in_64_bits
+
 _LIBRARY = Path(__file__).with_name("_native.so")
 _HANDLERS = (
     "full_forward",
     "full_states",
-    "full_reverse",
-    "full_descent",
+    "full_vjp",
+    "full_value_and_grad",
     "diagonal_forward",
-    "diagonal_reverse",
-    "diagonal_descent",
-    "polynomial_descent",
+    "diagonal_vjp",
+    "diagonal_value_and_grad",
+    "polynomial_value_and_grad",
     "gram",
 )
 _BITS = {"float32": "f32", "float64": "f64"}
@@ -67,7 +70,7 @@ def _register(library: ctypes.CDLL) -> None:
         for bits in _BITS.values():
             target = f"lintra_{name}_{bits}"
             jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(getattr(library, target)), platform="cpu")
-    with jax.default_device(device):
+    with in_64_bits(), jax.default_device(device):
         # One program with all calls, since compiling takes nearly all of the time
         jax.block_until_ready(jax.jit(_call_each)())
 
@@ -75,8 +78,7 @@ def _register(library: ctypes.CDLL) -> None:
 def _call_each() -> list[tuple[Array, ...]]:
     """Call every handler on one context of one input, with one layer and one head."""
     results = []
-    # Without JAX_ENABLE_X64 there is only the first precision.
-    for dtype in sorted({"float32", jnp.result_type(float).name}):
+    for dtype in _BITS:
         pair, square, row, scalar = (
             jnp.ones(shape, dtype) for shape in ((1, 2, 1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 1), (1,))
         )
@@ -84,20 +86,20 @@ def _call_each() -> list[tuple[Array, ...]]:
         results += [
             call_handler("full_forward", (row.shape,), pair, square),
             call_handler("full_states", ((1, 1, 1, 2, 2),), pair, square),
-            call_handler("full_reverse", (pair.shape,), pair, square, row),
-            call_handler("full_descent", (losses, pair.shape), pair, square, row, scalar),
+            call_handler("full_vjp", (pair.shape,), pair, square, row),
+            call_handler("full_value_and_grad", (losses, pair.shape), pair, square, row, scalar),
             call_handler("diagonal_forward", (row.shape,), square, square),
-            call_handler("diagonal_reverse", ((1, 1, 1, 2, 2),), square, square, row),
-            call_handler("diagonal_descent", (losses, (1, 1, 1, 2, 2)), square, square, row, scalar),
-            call_handler("polynomial_descent", ((1,), rates.shape), rates, values, values, scalar),
+            call_handler("diagonal_vjp", ((1, 1, 1, 2, 2),), square, square, row),
+            call_handler("diagonal_value_and_grad", (losses, (1, 1, 1, 2, 2)), square, square, row, scalar),
+            call_handler("polynomial_value_and_grad", ((1,), rates.shape), rates, values, values, scalar),
             call_handler("gram", ((1, 2, 2),), row, values),
         ]
     return results
 
 
-def covers(*arrays: Float[Array, "..."]) -> bool:
-    """Tell whether the kernel can be used for these data and parameters, on this machine."""
-    if jax.default_backend() != "cpu" or _library() is None:
+def supports(*arrays: Float[Array, "..."]) -> bool:
+    """Tell whether the kernel can be used for these data and parameters, on this machine and in this context."""
+    if is_plain() or jax.default_backend() != "cpu" or _library() is None:
         return False
     names = {array.dtype.name for array in arrays}
     if len(names) == 1 and names <= _BITS.keys():

@@ -1,7 +1,7 @@
 """The native kernel: a small C++ library, called by XLA on its own threads, one sequence per vector lane.
 
 Arrays come as `(sets, …)`, where a set is one model's parameters, and data as `(sets or 1, …)`: Gram matrices
-`(sets or 1, batch, d+1, d+1)`, or eigenvalues and their masses `(sets or 1, count)`. `vmap` makes more sets; it
+`(sets or 1, batch, d+1, d+1)`, or eigenvalues and their weights `(sets or 1, count)`. `vmap` makes more sets; it
 never runs the kernel in a loop.
 """
 
@@ -20,7 +20,7 @@ def _check_model(name: str, parameters: Array, gram: Array, form: str, fits: boo
 
 
 def _check_rows(name: str, rows: Array, gram: Array) -> None:
-    """Reject targets or slopes that are not one vector of d numbers for every Gram matrix."""
+    """Reject targets or cotangents that are not one vector of d numbers for every Gram matrix."""
     expected = (gram.shape[1], gram.shape[2] - 1)
     if rows.shape[1:] != expected:
         raise ValueError(f"`{name}` must have shape {expected} to fit `gram`, got {rows.shape[1:]}.")
@@ -54,20 +54,20 @@ def _full_states(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
     return call_handler("full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), pair, gram)
 
 
-def _full_reverse(p: Array, q: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
+def _full_vjp(p: Array, q: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
     pair = _pair(p, q, gram)
-    _check_rows("slope", slope, gram)
-    (pair_slope,) = call_handler("full_reverse", (pair.shape,), pair, gram, slope)
-    return pair_slope[:, 0], pair_slope[:, 1]
+    _check_rows("cotangent", cotangent, gram)
+    (pair_gradient,) = call_handler("full_vjp", (pair.shape,), pair, gram, cotangent)
+    return pair_gradient[:, 0], pair_gradient[:, 1]
 
 
-def _full_descent(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+def _full_value_and_grad(p: Array, q: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, ...]:
     pair = _pair(p, q, gram)
     _check_rows("target", target, gram)
-    losses, pair_slope = call_handler(
-        "full_descent", ((p.shape[0], gram.shape[1]), pair.shape), pair, gram, target, clip
+    losses, pair_gradient = call_handler(
+        "full_value_and_grad", ((p.shape[0], gram.shape[1]), pair.shape), pair, gram, target, clip_norm
     )
-    return losses, pair_slope[:, 0], pair_slope[:, 1]
+    return losses, pair_gradient[:, 0], pair_gradient[:, 1]
 
 
 def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
@@ -75,26 +75,28 @@ def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
     return call_handler("diagonal_forward", ((omega.shape[0], gram.shape[1], gram.shape[2] - 1),), omega, gram)
 
 
-def _diagonal_reverse(omega: Array, gram: Array, slope: Array) -> tuple[Array, ...]:
+def _diagonal_vjp(omega: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
     _check_omega(omega, gram)
-    _check_rows("slope", slope, gram)
+    _check_rows("cotangent", cotangent, gram)
     return call_handler(
-        "diagonal_reverse", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, slope
+        "diagonal_vjp", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, cotangent
     )
 
 
-def _diagonal_descent(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, ...]:
+def _diagonal_value_and_grad(omega: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, ...]:
     _check_omega(omega, gram)
     _check_rows("target", target, gram)
-    losses, slopes = (omega.shape[0], gram.shape[1]), (omega.shape[0], gram.shape[1], *omega.shape[1:])
-    return call_handler("diagonal_descent", (losses, slopes), omega, gram, target, clip)
+    losses, gradients = (omega.shape[0], gram.shape[1]), (omega.shape[0], gram.shape[1], *omega.shape[1:])
+    return call_handler("diagonal_value_and_grad", (losses, gradients), omega, gram, target, clip_norm)
 
 
-def _polynomial_descent(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> tuple[Array, ...]:
+def _polynomial_value_and_grad(
+    rates: Array, eigenvalues: Array, node_weights: Array, noise_var: Array
+) -> tuple[Array, ...]:
     if rates.ndim != 3 or rates.shape[1] == 0 or rates.shape[2] != 2:
         raise ValueError(f"`rates` must have shape (layers, 2) with at least one layer, got {rates.shape[1:]}.")
     shapes = (rates.shape[:1], rates.shape)
-    return call_handler("polynomial_descent", shapes, rates, eigenvalues, masses, noise_var)
+    return call_handler("polynomial_value_and_grad", shapes, rates, eigenvalues, node_weights, noise_var)
 
 
 def gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e e"]:
@@ -109,9 +111,9 @@ def gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e 
 
 full_forward = fold_vmap(_full_forward, data={2})
 full_states = fold_vmap(_full_states, data={2})
-full_reverse = fold_vmap(_full_reverse, data={2})
-full_descent = fold_vmap(_full_descent, data={2, 3})
+full_vjp = fold_vmap(_full_vjp, data={2})
+full_value_and_grad = fold_vmap(_full_value_and_grad, data={2, 3})
 diagonal_forward = fold_vmap(_diagonal_forward, data={1})
-diagonal_reverse = fold_vmap(_diagonal_reverse, data={1})
-diagonal_descent = fold_vmap(_diagonal_descent, data={1, 2})
-polynomial_descent = fold_vmap(_polynomial_descent, data={1, 2})
+diagonal_vjp = fold_vmap(_diagonal_vjp, data={1})
+diagonal_value_and_grad = fold_vmap(_diagonal_value_and_grad, data={1, 2})
+polynomial_value_and_grad = fold_vmap(_polynomial_value_and_grad, data={1, 2})

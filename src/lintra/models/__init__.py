@@ -1,6 +1,6 @@
 """The three families of the paper, one parametrisation per file: GD++ ⊂ DIAG ⊂ FULL."""
 
-from lintra.models.adapters import InOwnUnits, Rescaled, Shrunk
+from lintra.models.adapters import Rescaled, Shrunk, UnitBlind
 from lintra.models.base import AbstractModel, ImplicitModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.families import FAMILIES
@@ -14,7 +14,7 @@ __all__ = [
     "Full",
     "GDPlusPlus",
     "ImplicitModel",
-    "InOwnUnits",
     "Rescaled",
     "Shrunk",
+    "UnitBlind",
 ]

@@ -8,12 +8,12 @@ from typing import ClassVar, TypeVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Key
+from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
-from lintra.predictor import AbstractLayered
+from lintra.arguments import KeyLike
+from lintra.predictor import AbstractLayered, check_precision
 from lintra.statistics.gram import GramStatistics
 
 Model = TypeVar("Model", bound="AbstractModel")
@@ -31,22 +31,38 @@ class ImplicitModel(eqx.Module):
     a: Float[Array, "*batch"]
 
     @classmethod
-    def from_map(cls, moved: Float[Array, "*batch e e"]) -> "ImplicitModel":
+    def from_map(cls, implicit_map: Float[Array, "*batch e e"]) -> "ImplicitModel":
         """Read the objects out of `C = [[M, u], [−wᵀ, a]]`."""
-        return cls(M=moved[..., :-1, :-1], u=moved[..., :-1, -1], w=-moved[..., -1, :-1], a=moved[..., -1, -1])
+        return cls(
+            M=implicit_map[..., :-1, :-1],
+            u=implicit_map[..., :-1, -1],
+            w=-implicit_map[..., -1, :-1],
+            a=implicit_map[..., -1, -1],
+        )
 
 
 class AbstractModel(AbstractLayered):
     """A linear transformer with a readout `ŷ = −y_query` after its last layer.
 
     Parameters have leading axes (layers, heads) and are kept for a Gram matrix divided by the training
-    context length, `context`, which holds them near one; `matrices()` gives them as the paper prints
+    context length, `num_examples`, which holds them near one; `matrices()` gives them as the paper prints
     them. At another context length a model is used as printed; `Rescaled(model)` is the other choice.
+
+    A family is one class. It has its parameters as fields, `num_examples` and `token_dim`, and says how they are
+    drawn (`_random`) and what they are in FULL (`to_full`). The forward pass, the loss and the matrices follow
+    from `to_full`; a family overrides them where it has something faster.
+
+    Attributes:
+        family: Name of the family, as in `FAMILIES`.
+        label: Its name in tables and figures.
+        smaller: Name of the next smaller family, whose models `from_smaller` takes. `None`: there is none.
     """
 
     family: ClassVar[str]
+    label: ClassVar[str]
+    smaller: ClassVar[str | None] = None
     _scaled: ClassVar[str]  # the parameter that is n times what is printed
-    context: eqx.AbstractVar[int]
+    num_examples: eqx.AbstractVar[int]
     token_dim: eqx.AbstractVar[int]
 
     @classmethod
@@ -55,12 +71,13 @@ class AbstractModel(AbstractLayered):
         num_layers: int,
         *,
         dim: int = 10,
-        context: int = 20,
+        num_examples: int = 20,
         num_heads: int = 1,
         scale: float = 0.02,
-        key: Key[Array, ""],
+        key: KeyLike = 0,
     ) -> Model:
         """A model whose parameters are independent normal numbers with standard deviation `scale`."""
+        key = arguments.random_key(key)
         layers, heads = (
             arguments.whole_number("num_layers", num_layers),
             arguments.whole_number("num_heads", num_heads),
@@ -70,59 +87,91 @@ class AbstractModel(AbstractLayered):
         def draw(count: int, *shape: int) -> Float[Array, "count layers heads ..."]:
             return scale * jax.random.normal(key, (count, layers, heads, *shape))
 
-        model = cls._random(draw, context, dim)
+        model = cls._random(draw, num_examples, dim)
         assert isinstance(model, cls)
         return model
 
     @classmethod
     @abc.abstractmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "AbstractModel":
+    def _random(cls, draw: Callable[..., Array], num_examples: int, dim: int) -> "AbstractModel":
         """Fill the parameters from `draw(how many, *shape of one per layer and head)`."""
 
     @abc.abstractmethod
-    def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
-        """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
+    def to_full(self) -> "AbstractModel":
+        """The same model as a member of FULL."""
 
     @classmethod
-    @abc.abstractmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "AbstractModel":
+    def from_smaller(cls, model: "AbstractModel") -> "AbstractModel":
+        """The same model as a member of this family, given as one of the next smaller family."""
+        raise ValueError(f"`model` of family {model.family} cannot be converted to {cls.family}.")
+
+    def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
+        """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
+        return self.to_full().matrices()
+
+    @classmethod
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, num_examples: int) -> "AbstractModel":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
+        raise ValueError(f"Models of the family {cls.family} cannot be made from matrices.")
 
     def parameters(self) -> dict[str, Array]:
-        """The family's own numbers, by name."""
+        """The parameters by name, each with leading axes (layers, heads)."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
         }
 
-    def from_printed_scale(self: Model) -> Model:
-        """The family's own numbers, given as printed, where P is n times smaller.
+    def from_printed(self: Model) -> Model:
+        """The parameters, given as printed, where P is n times smaller.
 
-        Numbers are parameters, or steps of an optimiser in the model's structure.
+        Also for steps of an optimiser, in the model's structure.
         """
-        return eqx.tree_at(lambda tree: getattr(tree, self._scaled), self, replace_fn=lambda p: self.context * p)
+        return eqx.tree_at(
+            lambda tree: getattr(tree, self._scaled), self, replace_fn=lambda p: self.num_examples * p
+        )
 
     @abc.abstractmethod
-    def relabelled(self: Model, unit: float) -> Model:
-        """The model that does for labels `unit` times as large what this one does, predictions included."""
+    def for_label_scale(self: Model, label_scale: float) -> Model:
+        """The model that does for labels `label_scale` times as large what this one does, predictions included."""
 
     @classmethod
-    @abc.abstractmethod
-    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "AbstractModel":
-        """The model with these own numbers."""
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], num_examples: int, dim: int) -> "AbstractModel":
+        """The model with these parameters."""
+        return cls(**parameters, num_examples=num_examples, dim=dim)  # pyright: ignore[reportCallIssue]
 
-    @abc.abstractmethod
-    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
-        """The implicit weights after the last layer, for Gram matrices already divided by `context`."""
+    def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+        """The implicit weights after the last layer, for Gram matrices already divided by `num_examples`."""
+        return self.to_full().final_weights(gram)
 
-    @abc.abstractmethod
-    def distance(
-        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    def loss(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
-        """Mean of `½‖w − target‖²` for Gram matrices already divided by `context`, fast to differentiate."""
+        """Mean of `½‖w − target‖²` for Gram matrices already divided by `num_examples`, fast to differentiate."""
+        return self.to_full().loss(gram, target, clip_norm=clip_norm)
 
-    @abc.abstractmethod
-    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
-        """The matrix C after every layer, for Gram matrices already divided by `context`."""
+    def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+        """The matrix C after every layer, for Gram matrices already divided by `num_examples`."""
+        return self.to_full().layer_maps(gram)
+
+    @property
+    def omega(self) -> Float[Array, "layers 2 2"]:
+        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer, Eq. (9), of families that consist of these numbers.
+
+        Raises:
+            AttributeError: If the family has other parameters, as FULL has.
+        """
+        raise AttributeError(f"{type(self).__name__} has no ω of its own; `lintra.anatomy.omegas` averages them.")
+
+    def with_dim(self, dim: int) -> "AbstractModel":
+        """The same numbers for another number of inputs.
+
+        Raises:
+            ValueError: If the family has a parameter for each input, as FULL has, and `dim` is not its own.
+        """
+        if arguments.whole_number("dim", dim) != self.dim:
+            raise ValueError(
+                f"`dim` must be {self.dim}: {type(self).__name__} has parameters of its own for each input."
+            )
+        return self
 
     @property
     def num_layers(self) -> int:
@@ -141,11 +190,11 @@ class AbstractModel(AbstractLayered):
 
     def weights(self, stats: GramStatistics) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer, for every context."""
-        return _apply(type(self).final, self, stats)
+        return _apply(type(self).final_weights, self, stats)
 
     def implicit(self, stats: GramStatistics) -> ImplicitModel:
         """The implicit linear model after every layer: fields have leading axes (..., layers)."""
-        return ImplicitModel.from_map(_apply(type(self).maps, self, stats))
+        return ImplicitModel.from_map(_apply(type(self).layer_maps, self, stats))
 
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, for every context."""
@@ -158,19 +207,20 @@ def _apply(function: Callable[..., Array], model: AbstractModel, stats: GramStat
     if stats.dim != model.dim:
         raise ValueError(
             f"The model is for {model.dim} inputs and the context has {stats.dim}. "
-            "Diagonal models can be moved to another number of inputs with `.at(dim=...)`."
+            "Diagonal models can be moved to another number of inputs with `.with_dim(dim=...)`."
         )
+    check_precision(stats)
     model = jax.tree.map(lambda leaf: leaf.astype(stats.gram.dtype), model)
-    return function(model, stats.gram / model.context)
+    return function(model, stats.gram / model.num_examples)
 
 
 def check_matrices(P: ArrayLike, Q: ArrayLike, names: tuple[str, str] = ("P", "Q")) -> tuple[Array, Array]:
-    """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or refuse them under their names."""
+    """Return P and Q as arrays of one shape (layers, heads, d+1, d+1), or reject them under their names."""
     P, Q = arguments.real_array(names[0], P), arguments.real_array(names[1], Q)
     for name, matrix in zip(names, (P, Q), strict=True):
         if matrix.ndim != 4 or 0 in matrix.shape or matrix.shape[2] != matrix.shape[3] or matrix.shape[2] < 2:
             raise ValueError(f"`{name}` must have shape (layers, heads, d+1, d+1), got {matrix.shape}.")
     if P.shape != Q.shape:
         raise ValueError(f"`{names[0]}` and `{names[1]}` must have the same shape, got {P.shape} and {Q.shape}.")
-    dtype = jnp.promote_types(P.dtype, Q.dtype)
-    return P.astype(dtype), Q.astype(dtype)
+    P, Q = arguments.in_one_precision(P, Q)
+    return P, Q

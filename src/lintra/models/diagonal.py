@@ -1,7 +1,7 @@
 """DIAG: P and Q are diagonal with one number for all inputs and one for the label, Eq. (8)."""
 
 import abc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -13,9 +13,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
 from lintra.kernel import library, operations
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel, check_matrices
 from lintra.models.full import Full, full_states
-from lintra.models.recursion import Gram, clip_limit, gram_slope, in_one_batch, plain_distance, run_layers
+from lintra.models.recursion import Gram, clip_limit, gram_cotangent, in_one_batch, plain_loss, run_layers
 from lintra.problem.loss import half_square
 
 
@@ -26,26 +27,26 @@ def diagonal_recursion(
 
     A layer is `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`.
     """
-    if native and library.covers(omega, gram):
+    if native and library.supports(omega, gram):
         return in_one_batch(partial(_diagonal, omega), gram)
     return -diagonal_states(omega, gram, native=False)[..., -1, -1, :-1]
 
 
-def diagonal_slopes(
+def diagonal_gradients(
     omega: Float[Array, "layers 2 2"],
     gram: Float[Array, "b e e"],
-    slope: Float[Array, "b d"],
+    cotangent: Float[Array, "b d"],
     *,
     native: bool = True,
 ) -> Float[Array, "b layers 2 2"]:
-    """For every context, the slope in the ω of `⟨slope, w⟩`, where w are the weights after the last layer."""
-    if native and library.covers(gram):
-        return operations.diagonal_reverse(omega[None], gram[None], slope[None])[0][0]
+    """For every context, the gradient of `⟨cotangent, w⟩` by the ω, with w the weights after the last layer."""
+    if native and library.supports(gram):
+        return operations.diagonal_vjp(omega[None], gram[None], cotangent[None])[0][0]
 
-    def along(omega: Array, gram: Float[Array, "e e"], slope: Float[Array, " d"]) -> Float[Array, ""]:
-        return diagonal_recursion(omega, gram, native=False) @ slope
+    def along(omega: Array, gram: Float[Array, "e e"], cotangent: Float[Array, " d"]) -> Float[Array, ""]:
+        return diagonal_recursion(omega, gram, native=False) @ cotangent
 
-    return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, slope)
+    return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, cotangent)
 
 
 def diagonal_states(
@@ -58,7 +59,7 @@ def diagonal_states(
     """
     dim = gram.shape[-1] - 1
     block = jnp.asarray([0] * dim + [1])
-    if native and library.covers(omega, gram):
+    if native and library.supports(omega, gram):
         eye = jnp.eye(dim + 1, dtype=omega.dtype)
         p = jnp.moveaxis(omega, -1, -2)[:, :, block, None] * eye
         q = jnp.broadcast_to(jnp.eye(2, dtype=omega.dtype)[:, block, None] * eye, p.shape)
@@ -75,40 +76,42 @@ def _diagonal(omega: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
     return operations.diagonal_forward(omega[None], gram[None])[0][0]
 
 
-def _diagonal_reverse(inputs: tuple[Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array]:
+def _diagonal_backward(inputs: tuple[Array, Array], cotangent: Float[Array, "b d"]) -> tuple[Array, Array]:
     omega, gram = inputs
-    (omega_slope,) = operations.diagonal_reverse(omega[None], gram[None], slope[None])
-    return omega_slope[0].sum(axis=0), gram_slope(partial(diagonal_recursion, omega, native=False), gram, slope)
+    (omega_gradient,) = operations.diagonal_vjp(omega[None], gram[None], cotangent[None])
+    return omega_gradient[0].sum(axis=0), gram_cotangent(
+        partial(diagonal_recursion, omega, native=False), gram, cotangent
+    )
 
 
-_diagonal.defvjp(lambda omega, gram: (_diagonal(omega, gram), (omega, gram)), _diagonal_reverse)
+_diagonal.defvjp(lambda omega, gram: (_diagonal(omega, gram), (omega, gram)), _diagonal_backward)
 
 
-def diagonal_distance(
+def diagonal_loss(
     omega: Float[Array, "layers 2 2"],
     gram: Float[Array, "b e e"],
     target: Float[Array, "b d"],
     *,
-    clip: float | None = None,
+    clip_norm: float | None = None,
     native: bool = True,
 ) -> Float[Array, ""]:
     """Mean distance to the target for DIAG and GD++, from the ω of every layer."""
-    if native and library.covers(gram):
-        return _diagonal_loss(omega, gram, target, clip_limit(clip, gram))
-    return plain_distance(partial(diagonal_recursion, omega, native=False), gram, target, clip)
+    if native and library.supports(gram):
+        return _diagonal_loss(omega, gram, target, clip_limit(clip_norm, gram))
+    return plain_loss(partial(diagonal_recursion, omega, native=False), gram, target, clip_norm)
 
 
 @jax.custom_vjp
-def _diagonal_loss(omega: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+def _diagonal_loss(omega: Array, gram: Array, target: Array, clip_norm: Array) -> Float[Array, ""]:
     return half_square(diagonal_recursion(omega, gram) - target).mean()
 
 
-def _diagonal_loss_forward(omega: Array, gram: Array, target: Array, clip: Array) -> tuple[Array, Array]:
-    losses, slopes = operations.diagonal_descent(omega[None], gram[None], target[None], clip[None])
-    return losses[0].mean(), slopes[0].mean(axis=0)
+def _diagonal_loss_forward(omega: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, Array]:
+    losses, gradients = operations.diagonal_value_and_grad(omega[None], gram[None], target[None], clip_norm[None])
+    return losses[0].mean(), gradients[0].mean(axis=0)
 
 
-_diagonal_loss.defvjp(_diagonal_loss_forward, lambda slope, scale: (scale * slope, None, None, None))
+_diagonal_loss.defvjp(_diagonal_loss_forward, lambda gradient, scale: (scale * gradient, None, None, None))
 
 
 class AbstractDiagonal(AbstractModel):
@@ -117,19 +120,19 @@ class AbstractDiagonal(AbstractModel):
     @property
     @abc.abstractmethod
     def omega(self) -> Float[Array, "layers 2 2"]:
-        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer for a Gram matrix divided by `context`, Eq. (9)."""
+        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer for a Gram matrix divided by `num_examples`, Eq. (9)."""
 
-    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+    def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return diagonal_recursion(self.omega, gram)
 
-    def distance(
-        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    def loss(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
-        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
-        return diagonal_distance(self.omega, gram, target, clip=clip)
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its gradient."""
+        return diagonal_loss(self.omega, gram, target, clip_norm=clip_norm)
 
-    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+    def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
         return diagonal_states(self.omega, gram)
 
@@ -142,71 +145,77 @@ class Diagonal(AbstractDiagonal):
     Arguments:
         p: `n (p_x, p_y)` per layer and head, shape (layers, heads, 2), n the training context length.
         q: `(q_x, q_y)`, same shape.
-        context: The training context length n.
-        dim: Number of inputs d; the same numbers serve any d, see `at`.
+        num_examples: The training context length n.
+        dim: Number of inputs d; the same numbers serve any d, see `with_dim`.
     """
 
     family: ClassVar[str] = "diag"
+    label: ClassVar[str] = "Diag"
+    smaller: ClassVar[str | None] = "gd++"
     _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads 2"]
     q: Float[Array, "layers heads 2"]
-    context: int = eqx.field(static=True)
+    num_examples: int = eqx.field(static=True)
     token_dim: int = eqx.field(static=True)
 
-    def __init__(self, p: ArrayLike, q: ArrayLike, context: int, dim: int):
+    def __init__(self, p: ArrayLike, q: ArrayLike, num_examples: int, dim: int):
         self.p, self.q = arguments.real_array("p", p), arguments.real_array("q", q)
         if self.p.ndim != 3 or self.p.shape[-1] != 2 or 0 in self.p.shape or self.q.shape != self.p.shape:
             raise ValueError(
                 f"`p` and `q` must have one shape (layers, heads, 2), got {self.p.shape} and {self.q.shape}."
             )
-        self.context = arguments.whole_number("context", context)
+        self.p, self.q = arguments.in_one_precision(self.p, self.q)
+        self.num_examples = arguments.whole_number("num_examples", num_examples)
         self.token_dim = arguments.whole_number("dim", dim) + 1
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Diagonal":
+    def _random(cls, draw: Callable[..., Array], num_examples: int, dim: int) -> "Diagonal":
         p, q = draw(2, 2)
-        return cls(p, q, context, dim)
+        return cls(p, q, num_examples, dim)
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "Diagonal":
-        """The model with these own numbers."""
-        return cls(**parameters, context=context, dim=dim)
-
-    @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Diagonal":
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, num_examples: int) -> "Diagonal":
         """The model of Eq. (3) with these matrices, which must have the form of Eq. (8)."""
         P, Q = check_matrices(P, Q)
         p, q = _diagonal_pair("P", P), _diagonal_pair("Q", Q)
-        return cls(arguments.whole_number("context", context) * p, q, context, P.shape[-1] - 1)
+        return cls(arguments.whole_number("num_examples", num_examples) * p, q, num_examples, P.shape[-1] - 1)
 
     @property
     def omega(self) -> Float[Array, "layers 2 2"]:
-        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer for a Gram matrix divided by `context`, Eq. (9)."""
-        return jnp.einsum("lhi,lhj->lij", self.p, self.q)
+        """`[[ω_xx, ω_xy], [ω_yx, ω_yy]]` per layer for a Gram matrix divided by `num_examples`, Eq. (9)."""
+        with in_64_bits():
+            return jnp.einsum("lhi,lhj->lij", self.p, self.q)
 
     def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
         P, Q = _expand(self.p, self.dim), _expand(self.q, self.dim)
-        return np.asarray(P) / self.context, np.array(Q)
+        return np.asarray(P) / self.num_examples, np.array(Q)
 
-    def relabelled(self, unit: float) -> "Diagonal":
-        """The model for labels `unit` times as large."""
-        scale = jnp.asarray([1.0, 1 / unit**2], self.q.dtype)
-        return eqx.tree_at(lambda model: model.q, self, self.q * scale)
+    @classmethod
+    def from_smaller(cls, model: AbstractModel) -> "Diagonal":
+        """The same model as a member of DIAG, given as one of GD++."""
+        return model.to_diagonal()  # pyright: ignore[reportAttributeAccessIssue]
 
-    def at(self, dim: int) -> "Diagonal":
+    def for_label_scale(self, label_scale: float) -> "Diagonal":
+        """The model for labels `label_scale` times as large."""
+        with in_64_bits():
+            scale = jnp.asarray([1.0, 1 / label_scale**2], self.q.dtype)
+            return eqx.tree_at(lambda model: model.q, self, self.q * scale)
+
+    def with_dim(self, dim: int) -> "Diagonal":
         """The same numbers for another number of inputs."""
-        return Diagonal(self.p, self.q, self.context, dim)
+        return Diagonal(self.p, self.q, self.num_examples, dim)
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""
-        return Full(_expand(self.p, self.dim), _expand(self.q, self.dim), self.context)
+        return Full(_expand(self.p, self.dim), _expand(self.q, self.dim), self.num_examples)
 
 
 def _expand(pair: Float[Array, "layers heads 2"], dim: int) -> Float[Array, "layers heads e e"]:
     """Put `(x, y)` on the diagonal as `(x, …, x, y)`."""
-    diagonal = pair[..., jnp.asarray([0] * dim + [1])]
-    return diagonal[..., None] * jnp.eye(dim + 1, dtype=pair.dtype)
+    with in_64_bits():
+        diagonal = pair[..., jnp.asarray([0] * dim + [1])]
+        return diagonal[..., None] * jnp.eye(dim + 1, dtype=pair.dtype)
 
 
 def _diagonal_pair(name: str, matrix: Float[Array, "layers heads e e"]) -> Float[Array, "layers heads 2"]:

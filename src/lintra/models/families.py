@@ -1,4 +1,4 @@
-"""The families of models, the smallest last, and conversions between them."""
+"""The families of models, the smallest first, and conversions between them."""
 
 import jax
 import jax.numpy as jnp
@@ -9,13 +9,18 @@ from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
 from lintra.models.gdpp import GDPlusPlus
+from lintra.registry import Registry
 
-FAMILIES: dict[str, type[Full] | type[Diagonal] | type[GDPlusPlus]] = {
-    family.family: family for family in (Full, Diagonal, GDPlusPlus)
-}
+FAMILIES: Registry[type[AbstractModel]] = Registry(
+    "families", {family.family: family for family in (GDPlusPlus, Diagonal, Full)}
+)
+"""Families of models by name, each after those that it contains.
 
-VARIANTS = ("gd++", "diag", "full")
-"""The families, each after those that it contains."""
+A package adds its own by an entry point of the group `lintra.families`.
+"""
+
+PAPER_FAMILIES = tuple(family.family for family in (GDPlusPlus, Diagonal, Full))
+"""The families of the paper by name, in the order of Table 1."""
 
 
 def to_family(model: AbstractModel, family: str, num_heads: int) -> AbstractModel:
@@ -29,12 +34,16 @@ def to_family(model: AbstractModel, family: str, num_heads: int) -> AbstractMode
     Returns:
         A model that gives the same weights.
     """
-    if family == "full" and isinstance(model, GDPlusPlus | Diagonal):
-        model = model.to_full()
-    if family == "diag" and isinstance(model, GDPlusPlus):
-        model = model.to_diagonal()
+    path, name = [], family
+    while name is not None and name != model.family:
+        path.append(FAMILIES[name])
+        name = path[-1].smaller
+    if name is None:
+        raise ValueError(f"`model` of family {model.family} is not a member of the family {family}.")
+    for larger in reversed(path):
+        model = larger.from_smaller(model)
     more = num_heads - model.num_heads
-    if not more or family == "gd++":
+    if not more or isinstance(model, GDPlusPlus):  # whose heads only add up
         return model
     shares = split_heads(more + 1) ** 0.5  # P and Q multiply
 

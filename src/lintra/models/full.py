@@ -12,8 +12,9 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
 from lintra.kernel import library, operations
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel, check_matrices
-from lintra.models.recursion import Gram, clip_limit, gram_slope, in_one_batch, plain_distance, run_layers
+from lintra.models.recursion import Gram, clip_limit, gram_cotangent, in_one_batch, plain_loss, run_layers
 from lintra.problem.loss import half_square
 
 
@@ -21,7 +22,7 @@ def full_recursion(
     p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
 ) -> Float[Array, "*batch d"]:
     """The implicit weights after the last layer, for any P and Q of Eq. (3) and any number of contexts."""
-    if native and library.covers(p, q, gram):
+    if native and library.supports(p, q, gram):
         return in_one_batch(partial(_full, p, q), gram)
     return -full_states(p, q, gram, native=False)[..., -1, -1, :-1]
 
@@ -38,7 +39,7 @@ def full_states(
     def plain(gram: Gram) -> Float[Array, "b layers e e"]:
         return jax.vmap(partial(run_layers, transition, (p, q)))(gram)
 
-    if native and library.covers(p, q, gram):
+    if native and library.supports(p, q, gram):
         return in_one_batch(partial(_states, p, q), gram)
     return in_one_batch(plain, gram)
 
@@ -48,13 +49,19 @@ def _full(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"
     return operations.full_forward(p[None], q[None], gram[None])[0][0]
 
 
-def _full_reverse(inputs: tuple[Array, Array, Array], slope: Float[Array, "b d"]) -> tuple[Array, Array, Array]:
+def _full_backward(
+    inputs: tuple[Array, Array, Array], cotangent: Float[Array, "b d"]
+) -> tuple[Array, Array, Array]:
     p, q, gram = inputs
-    p_slope, q_slope = operations.full_reverse(p[None], q[None], gram[None], slope[None])
-    return p_slope[0], q_slope[0], gram_slope(partial(full_recursion, p, q, native=False), gram, slope)
+    p_gradient, q_gradient = operations.full_vjp(p[None], q[None], gram[None], cotangent[None])
+    return (
+        p_gradient[0],
+        q_gradient[0],
+        gram_cotangent(partial(full_recursion, p, q, native=False), gram, cotangent),
+    )
 
 
-_full.defvjp(lambda p, q, gram: (_full(p, q, gram), (p, q, gram)), _full_reverse)
+_full.defvjp(lambda p, q, gram: (_full(p, q, gram), (p, q, gram)), _full_backward)
 
 
 @jax.custom_vjp
@@ -62,42 +69,44 @@ def _states(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b 
     return operations.full_states(p[None], q[None], gram[None])[0][0]
 
 
-def _states_reverse(inputs: tuple[Array, Array, Array], slope: Array) -> tuple[Array, Array, Array]:
-    return jax.vjp(partial(full_states, native=False), *inputs)[1](slope)
+def _states_backward(inputs: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, Array]:
+    return jax.vjp(partial(full_states, native=False), *inputs)[1](cotangent)
 
 
-_states.defvjp(lambda p, q, gram: (_states(p, q, gram), (p, q, gram)), _states_reverse)
+_states.defvjp(lambda p, q, gram: (_states(p, q, gram), (p, q, gram)), _states_backward)
 
 
-def full_distance(
+def full_loss(
     p: Float[Array, "layers heads e e"],
     q: Float[Array, "layers heads e e"],
     gram: Float[Array, "b e e"],
     target: Float[Array, "b d"],
     *,
-    clip: float | None = None,
+    clip_norm: float | None = None,
     native: bool = True,
 ) -> Float[Array, ""]:
-    """Mean distance to the target for FULL; the kernel makes it and its slope in one pass."""
-    if native and library.covers(gram):
-        return _full_loss(p, q, gram, target, clip_limit(clip, gram))
-    return plain_distance(partial(full_recursion, p, q, native=False), gram, target, clip)
+    """Mean loss `½‖w − target‖²` of FULL; the kernel computes it and its gradient in one pass."""
+    if native and library.supports(gram):
+        return _full_loss(p, q, gram, target, clip_limit(clip_norm, gram))
+    return plain_loss(partial(full_recursion, p, q, native=False), gram, target, clip_norm)
 
 
 @jax.custom_vjp
-def _full_loss(p: Array, q: Array, gram: Array, target: Array, clip: Array) -> Float[Array, ""]:
+def _full_loss(p: Array, q: Array, gram: Array, target: Array, clip_norm: Array) -> Float[Array, ""]:
     return half_square(full_recursion(p, q, gram) - target).mean()
 
 
 def _full_loss_forward(
-    p: Array, q: Array, gram: Array, target: Array, clip: Array
+    p: Array, q: Array, gram: Array, target: Array, clip_norm: Array
 ) -> tuple[Array, tuple[Array, Array]]:
-    losses, p_slope, q_slope = operations.full_descent(p[None], q[None], gram[None], target[None], clip[None])
-    return losses[0].mean(), (p_slope[0] / len(gram), q_slope[0] / len(gram))
+    losses, p_gradient, q_gradient = operations.full_value_and_grad(
+        p[None], q[None], gram[None], target[None], clip_norm[None]
+    )
+    return losses[0].mean(), (p_gradient[0] / len(gram), q_gradient[0] / len(gram))
 
 
 _full_loss.defvjp(
-    _full_loss_forward, lambda slopes, scale: (scale * slopes[0], scale * slopes[1], None, None, None)
+    _full_loss_forward, lambda gradients, scale: (scale * gradients[0], scale * gradients[1], None, None, None)
 )
 
 
@@ -107,44 +116,45 @@ class Full(AbstractModel):
     Arguments:
         p: `n P` for the P of Eq. (3), shape (layers, heads, d+1, d+1), n the training context length.
         q: Q of Eq. (3), same shape.
-        context: The training context length n.
+        num_examples: The training context length n.
 
-    >>> import jax
-    >>> model = Full.random(num_layers=3, key=jax.random.key(0))
+    >>> model = Full.random(num_layers=3)
     >>> P, Q = model.matrices()
     >>> P.shape
     (3, 1, 11, 11)
     """
 
     family: ClassVar[str] = "full"
+    label: ClassVar[str] = "Full"
+    smaller: ClassVar[str | None] = "diag"
     _scaled: ClassVar[str] = "p"
     p: Float[Array, "layers heads e e"]
     q: Float[Array, "layers heads e e"]
-    context: int = eqx.field(static=True)
+    num_examples: int = eqx.field(static=True)
 
-    def __init__(self, p: ArrayLike, q: ArrayLike, context: int):
+    def __init__(self, p: ArrayLike, q: ArrayLike, num_examples: int):
         self.p, self.q = check_matrices(p, q, names=("p", "q"))
-        self.context = arguments.whole_number("context", context)
+        self.num_examples = arguments.whole_number("num_examples", num_examples)
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "Full":
+    def _random(cls, draw: Callable[..., Array], num_examples: int, dim: int) -> "Full":
         p, q = draw(2, dim + 1, dim + 1)
-        return cls(p, q, context)
+        return cls(p, q, num_examples)
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "Full":
-        """The model with these own numbers."""
-        return cls(**parameters, context=context)
+    def from_parameters(cls, parameters: Mapping[str, ArrayLike], num_examples: int, dim: int) -> "Full":
+        """The model with these parameters."""
+        return cls(**parameters, num_examples=num_examples)
 
     @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "Full":
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, num_examples: int) -> "Full":
         """The model of Eq. (3) with these matrices, of shape (layers, heads, d+1, d+1)."""
         P, Q = check_matrices(P, Q)
-        return cls(arguments.whole_number("context", context) * P, Q, context)
+        return cls(arguments.whole_number("num_examples", num_examples) * P, Q, num_examples)
 
     @classmethod
     def from_attention(
-        cls, W_K: ArrayLike, W_Q: ArrayLike, W_V: ArrayLike, W_P: ArrayLike, context: int
+        cls, W_K: ArrayLike, W_Q: ArrayLike, W_V: ArrayLike, W_P: ArrayLike, num_examples: int
     ) -> "Full":
         """The model of Eq. (1), from key, query, value and projection matrices per layer and head.
 
@@ -165,13 +175,25 @@ class Full(AbstractModel):
         if shapes["W_P"] != (*head, token, shapes["W_V"][2]):
             raise ValueError(f"`W_P` must have shape (layers, heads, d+1, v) that fits `W_V`, got {shapes}.")
         keys = jnp.swapaxes(arrays["W_K"], -1, -2)
-        return cls.from_matrices(arrays["W_P"] @ arrays["W_V"], keys @ arrays["W_Q"], context)
+        return cls.from_matrices(arrays["W_P"] @ arrays["W_V"], keys @ arrays["W_Q"], num_examples)
 
-    def relabelled(self, unit: float) -> "Full":
-        """The model for labels `unit` times as large: `D⁻¹ P D` and `D Q D` with D = diag(1, …, 1, 1/unit)."""
-        scale = jnp.ones(self.token_dim, self.p.dtype).at[-1].set(1 / unit)
-        matrices = self.p / scale[:, None] * scale, self.q * scale[:, None] * scale
-        return eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+    def for_label_scale(self, label_scale: float) -> "Full":
+        """The model for labels s times as large: `D⁻¹ P D` and `D Q D` with D = diag(1, …, 1, 1/s)."""
+        with in_64_bits():
+            scale = jnp.ones(self.token_dim, self.p.dtype).at[-1].set(1 / label_scale)
+            matrices = self.p / scale[:, None] * scale, self.q * scale[:, None] * scale
+            return eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+
+    @classmethod
+    def from_smaller(cls, model: AbstractModel) -> "Full":
+        """The same model as a member of FULL."""
+        full = model.to_full()
+        assert isinstance(full, Full)
+        return full
+
+    def to_full(self) -> "Full":
+        """The model itself."""
+        return self
 
     @property
     def token_dim(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -180,18 +202,18 @@ class Full(AbstractModel):
 
     def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
-        return np.asarray(self.p) / self.context, np.array(self.q)
+        return np.asarray(self.p) / self.num_examples, np.array(self.q)
 
-    def final(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
+    def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
         return full_recursion(self.p, self.q, gram)
 
-    def distance(
-        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip: float | None = None
+    def loss(
+        self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
-        """Mean of `½‖w − target‖²`, which the kernel makes together with its slope."""
-        return full_distance(self.p, self.q, gram, target, clip=clip)
+        """Mean of `½‖w − target‖²`, which the kernel makes together with its gradient."""
+        return full_loss(self.p, self.q, gram, target, clip_norm=clip_norm)
 
-    def maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
+    def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
         return full_states(self.p, self.q, gram)

@@ -1,6 +1,6 @@
 """GD++: DIAG without attention from labels, so that every layer is a polynomial in Σ, Eq. (11)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
@@ -11,6 +11,8 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
 from lintra.kernel import library, operations
+from lintra.kernel.plain import is_plain
+from lintra.kernel.precision import in_64_bits
 from lintra.models.diagonal import AbstractDiagonal, Diagonal
 from lintra.models.full import Full
 from lintra.statistics.gram import GramStatistics
@@ -21,7 +23,7 @@ def spectral_recursion(
 ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
     """The polynomial f of GD++ after every layer, `w = f(Σ) α`, at eigenvalues s of Σ, and `1 − s f`.
 
-    A layer is `[ω_xx, ω_yx]`. The kernel's part in this is `objective.polynomial_loss`.
+    A layer is `[ω_xx, ω_yx]`. `polynomial_loss` calls the kernel.
     """
 
     def step(state: tuple[Array, ...], rate: Float[Array, "2"]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
@@ -41,38 +43,41 @@ def spectral_recursion(
 def polynomial_loss(
     rates: Float[Array, "layers 2"],
     eigenvalues: Float[Array, "*k"],
-    masses: float | Float[Array, "..."],
+    node_weights: float | Float[Array, "..."],
     noise_var: float | Float[Array, ""],
     *,
     native: bool = True,
 ) -> Float[Array, ""]:
-    """`Σ masses ½ [(1 − s f)² + noise_var s f²]` for GD++, f its polynomial of Σ after the last layer.
+    """`Σ node_weights ½ [(1 − s f)² + noise_var s f²]` for GD++, f its polynomial of Σ after the last layer.
 
-    Masses of 1/batch make it the mean loss over sequences with these eigenvalues, those of a quadrature the
+    Weights of 1/batch make it the mean loss over sequences with these eigenvalues, those of a quadrature the
     exact loss. With a Gram matrix divided by n, eigenvalues and `noise_var` are divided by n as well.
     """
-    masses = jnp.broadcast_to(jnp.asarray(masses, eigenvalues.dtype), eigenvalues.shape)
+    node_weights = jnp.broadcast_to(jnp.asarray(node_weights, eigenvalues.dtype), eigenvalues.shape)
     noise_var = jnp.asarray(noise_var, eigenvalues.dtype)
-    if native and library.covers(rates, eigenvalues):
-        return _polynomial(rates, eigenvalues.ravel(), masses.ravel(), noise_var)
-    eigenvalues, masses, noise_var = jax.lax.stop_gradient((eigenvalues, masses, noise_var))
+    if native and library.supports(rates, eigenvalues):
+        return _polynomial(rates, eigenvalues.ravel(), node_weights.ravel(), noise_var)
+    if not is_plain():  # as in the kernel, which has the gradient in the rates alone
+        eigenvalues, node_weights, noise_var = jax.lax.stop_gradient((eigenvalues, node_weights, noise_var))
     f, rho = (values[-1] for values in spectral_recursion(rates, eigenvalues))
-    return 0.5 * jnp.sum(masses * (rho**2 + noise_var * eigenvalues * f**2))
+    return 0.5 * jnp.sum(node_weights * (rho**2 + noise_var * eigenvalues * f**2))
 
 
 @jax.custom_vjp
-def _polynomial(rates: Array, eigenvalues: Array, masses: Array, noise_var: Array) -> Float[Array, ""]:
-    return _polynomial_forward(rates, eigenvalues, masses, noise_var)[0]
+def _polynomial(rates: Array, eigenvalues: Array, node_weights: Array, noise_var: Array) -> Float[Array, ""]:
+    return _polynomial_forward(rates, eigenvalues, node_weights, noise_var)[0]
 
 
 def _polynomial_forward(
-    rates: Array, eigenvalues: Array, masses: Array, noise_var: Array
+    rates: Array, eigenvalues: Array, node_weights: Array, noise_var: Array
 ) -> tuple[Array, Float[Array, "layers 2"]]:
-    loss, slope = operations.polynomial_descent(rates[None], eigenvalues[None], masses[None], noise_var[None])
-    return loss[0], slope[0]
+    loss, gradient = operations.polynomial_value_and_grad(
+        rates[None], eigenvalues[None], node_weights[None], noise_var[None]
+    )
+    return loss[0], gradient[0]
 
 
-_polynomial.defvjp(_polynomial_forward, lambda slope, scale: (scale * slope, None, None, None))
+_polynomial.defvjp(_polynomial_forward, lambda gradient, scale: (scale * gradient, None, None, None))
 
 
 class GDPlusPlus(AbstractDiagonal):
@@ -82,49 +87,46 @@ class GDPlusPlus(AbstractDiagonal):
 
     Arguments:
         rates: `n (ω_xx, ω_yx)` per layer and head, shape (layers, heads, 2), n the training context length.
-        context: The training context length n.
-        dim: Number of inputs d; the same numbers serve any d, see `at`.
+        num_examples: The training context length n.
+        dim: Number of inputs d; the same numbers serve any d, see `with_dim`.
     """
 
     family: ClassVar[str] = "gd++"
+    label: ClassVar[str] = "GD++"
     _scaled: ClassVar[str] = "rates"
     rates: Float[Array, "layers heads 2"]
-    context: int = eqx.field(static=True)
+    num_examples: int = eqx.field(static=True)
     token_dim: int = eqx.field(static=True)
 
-    def __init__(self, rates: ArrayLike, context: int, dim: int):
+    def __init__(self, rates: ArrayLike, num_examples: int, dim: int):
         self.rates = arguments.real_array("rates", rates)
         if self.rates.ndim != 3 or self.rates.shape[-1] != 2 or 0 in self.rates.shape:
             raise ValueError(f"`rates` must have shape (layers, heads, 2), got {self.rates.shape}.")
-        self.context = arguments.whole_number("context", context)
+        self.num_examples = arguments.whole_number("num_examples", num_examples)
         self.token_dim = arguments.whole_number("dim", dim) + 1
 
     @classmethod
-    def _random(cls, draw: Callable[..., Array], context: int, dim: int) -> "GDPlusPlus":
-        return cls(draw(1, 2)[0], context, dim)
+    def _random(cls, draw: Callable[..., Array], num_examples: int, dim: int) -> "GDPlusPlus":
+        return cls(draw(1, 2)[0], num_examples, dim)
 
     @classmethod
-    def from_parameters(cls, parameters: Mapping[str, ArrayLike], context: int, dim: int) -> "GDPlusPlus":
-        """The model with these own numbers."""
-        return cls(**parameters, context=context, dim=dim)
-
-    @classmethod
-    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, context: int) -> "GDPlusPlus":
+    def from_matrices(cls, P: ArrayLike, Q: ArrayLike, num_examples: int) -> "GDPlusPlus":
         """The model of Eq. (3) with these matrices, which must have the form of Eq. (8) with `q_y = 0`."""
-        model = Diagonal.from_matrices(P, Q, context)
+        model = Diagonal.from_matrices(P, Q, num_examples)
         largest = float(jnp.abs(model.q[..., 1]).max())
         if largest > 0:
             raise ValueError(
                 f"`Q` must have q_y = 0 in every head for GD++, got up to {largest:.3g}. "
                 "Use `Diagonal.from_matrices` for other diagonal matrices."
             )
-        return cls(model.p * model.q[..., :1], context, model.dim)
+        return cls(model.p * model.q[..., :1], num_examples, model.dim)
 
     @property
     def omega(self) -> Float[Array, "layers 2 2"]:
-        """`[[ω_xx, 0], [ω_yx, 0]]` per layer for a Gram matrix divided by `context`, Eq. (9)."""
-        total = self.rates.sum(axis=1)[..., None]
-        return jnp.concatenate([total, jnp.zeros_like(total)], axis=-1)
+        """`[[ω_xx, 0], [ω_yx, 0]]` per layer for a Gram matrix divided by `num_examples`, Eq. (9)."""
+        with in_64_bits():
+            total = self.rates.sum(axis=1)[..., None]
+            return jnp.concatenate([total, jnp.zeros_like(total)], axis=-1)
 
     def matrices(self) -> tuple[Float[np.ndarray, "layers heads e e"], Float[np.ndarray, "layers heads e e"]]:
         """P and Q for which Eq. (3) holds as printed, on unscaled tokens."""
@@ -138,22 +140,23 @@ class GDPlusPlus(AbstractDiagonal):
         self, eigenvalues: Float[Array, "*k"]
     ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
         """The same with `1 − s f`, which is known to its last digit even where it is tiny."""
-        f, rho = spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.context)
-        return f / self.context, rho
+        f, rho = spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.num_examples)
+        return f / self.num_examples, rho
 
     def spectral_loss(
         self,
         eigenvalues: Float[Array, "*k"],
-        masses: float | Float[Array, "..."],
+        node_weights: float | Float[Array, "..."],
         noise_var: float | Float[Array, ""],
     ) -> Float[Array, ""]:
-        """The loss, exact in weights, noise and query, for eigenvalues of Σ with these masses.
+        """The loss, exact in weights, noise and query, for eigenvalues of Σ with these weights.
 
-        Eigenvalues of a batch of contexts have mass 1/batch each; `spectrum.wishart_quadrature` gives those
-        of all contexts. `noise_var` is E[σ²].
+        Eigenvalues of a batch of contexts have weight 1/batch each; those of all contexts are given by
+        `wishart_quadrature`.
+        `noise_var` is E[σ²].
         """
         rates = self.rates.sum(axis=1)
-        return polynomial_loss(rates, eigenvalues / self.context, masses, noise_var / self.context)
+        return polynomial_loss(rates, eigenvalues / self.num_examples, node_weights, noise_var / self.num_examples)
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, computed in Σ's eigenbasis."""
@@ -162,18 +165,19 @@ class GDPlusPlus(AbstractDiagonal):
         responses = jnp.moveaxis(self.response(s), 0, -2)
         return jnp.einsum("...ij,...lj->...li", vectors, responses * coordinates[..., None, :])
 
-    def relabelled(self, unit: float) -> "GDPlusPlus":
-        """The model for labels `unit` times as large: itself, since it attends to inputs only."""
+    def for_label_scale(self, label_scale: float) -> "GDPlusPlus":
+        """The model for labels `label_scale` times as large: itself, since it attends to inputs only."""
         return self
 
-    def at(self, dim: int) -> "GDPlusPlus":
+    def with_dim(self, dim: int) -> "GDPlusPlus":
         """The same numbers for another number of inputs."""
-        return GDPlusPlus(self.rates, self.context, dim)
+        return GDPlusPlus(self.rates, self.num_examples, dim)
 
     def to_diagonal(self) -> Diagonal:
         """The same model as a member of DIAG, with `q_x = 1` and `q_y = 0`."""
-        q = jnp.stack([jnp.ones_like(self.rates[..., 0]), jnp.zeros_like(self.rates[..., 0])], axis=-1)
-        return Diagonal(self.rates, q, self.context, self.dim)
+        with in_64_bits():
+            q = jnp.stack([jnp.ones_like(self.rates[..., 0]), jnp.zeros_like(self.rates[..., 0])], axis=-1)
+            return Diagonal(self.rates, q, self.num_examples, self.dim)
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""

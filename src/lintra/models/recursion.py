@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from lintra import arguments
-from lintra.problem.loss import probed_distance
+from lintra.kernel.plain import is_plain
+from lintra.problem.loss import half_square, metric_loss
 
 Gram = Float[Array, "*batch e e"]
 
@@ -24,10 +25,10 @@ def run_layers(
     """
 
     def step(state: tuple[Array, Array], layer: PyTree[Array]) -> tuple[tuple[Array, Array], Array]:
-        gram, moved = state
+        gram, implicit_map = state
         t = transition(layer, gram)
-        moved = t @ moved  # Lemma 4.3
-        return (t @ gram @ t.T, moved), moved
+        implicit_map = t @ implicit_map  # Lemma 4.3
+        return (t @ gram @ t.T, implicit_map), implicit_map
 
     start = (gram, jnp.eye(gram.shape[-1], dtype=gram.dtype))
     return jax.lax.scan(step, start, layers)[1]
@@ -39,21 +40,26 @@ def in_one_batch(function: Callable[[Array], Array], gram: Gram) -> Array:
     return result.reshape(*gram.shape[:-2], *result.shape[1:])
 
 
-def gram_slope(function: Callable[[Array], Array], gram: Float[Array, "b e e"], slope: Array) -> Array:
-    """The slope in the Gram matrix, in plain JAX; compiled code that does not use it, as in training, drops it."""
-    return jax.vjp(function, gram)[1](slope)[0]
+def gram_cotangent(function: Callable[[Array], Array], gram: Float[Array, "b e e"], cotangent: Array) -> Array:
+    """The cotangent of the Gram matrices, in plain JAX. Compiled code that does not use it drops it."""
+    return jax.vjp(function, gram)[1](cotangent)[0]
 
 
-def clip_limit(clip: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:
+def clip_limit(clip_norm: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:
     """The clip as the kernel takes it, where zero stands for none."""
-    return jnp.asarray(0.0 if clip is None else arguments.positive("clip", clip), gram.dtype)
+    return jnp.asarray(0.0 if clip_norm is None else arguments.positive("clip_norm", clip_norm), gram.dtype)
 
 
-def plain_distance(
+def plain_loss(
     weigh: Callable[[Array], Float[Array, "b d"]],
     gram: Float[Array, "b e e"],
     target: Float[Array, "b d"],
-    clip: float | None,
+    clip_norm: float | None,
 ) -> Float[Array, ""]:
-    """Return the mean of `½‖w − target‖²` in plain JAX, where the Gram matrices are constants."""
-    return probed_distance(weigh(jax.lax.stop_gradient(gram)), target, None, clip=clip)
+    """Return the mean of `½‖w − target‖²` in plain JAX, where the Gram matrices are constants.
+
+    Inside `plain_jax`, and without a clip, they are not, and all derivatives are those of the formula.
+    """
+    if is_plain() and clip_norm is None:
+        return half_square(weigh(gram) - target).mean()
+    return metric_loss(weigh(jax.lax.stop_gradient(gram)), target, None, clip_norm=clip_norm)

@@ -1,42 +1,44 @@
-"""What is asked: noisy linear regression, with the noise level fixed or drawn per sequence."""
+"""The regression problem: noisy linear regression, with σ fixed or drawn per sequence."""
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
-from lintra.problem.noise import AbstractNoise, parse_noise
+from lintra.kernel.precision import in_64_bits
+from lintra.problem.noise import AbstractNoisePrior, parse_noise
 
 
 class NoisyRegression(eqx.Module):
     """The regression model of §2.2: `w ~ N(0, I)`, `x ~ N(0, Λ)`, `y = ⟨w, x⟩ + σξ`, σ from a prior.
 
     Arguments:
-        dim: Number of inputs, d.
-        context: Number of examples in a sequence, n.
-        noise: Prior of the noise standard deviation, as text or as a value.
-        covariance: Λ. Nothing for the identity, a vector for the diagonal, or a matrix.
+        dim: Number of inputs, d. Default: 10.
+        num_examples: Number of examples in a context, n. Default: 20.
+        noise: Prior of the noise standard deviation σ, as text or as a value. Default: `uniform(0,5)`.
+        covariance: Λ as a matrix, or a vector that is its diagonal. `None` (default): the identity.
 
-    >>> NoisyRegression(dim=5, context=50, noise="choice(1,3)")
-    NoisyRegression(dim=5, context=50, noise='choice(1,3)')
+    >>> NoisyRegression(dim=5, num_examples=50, noise="choice(1,3)")
+    NoisyRegression(dim=5, num_examples=50, noise='choice(1,3)')
     """
 
     dim: int = eqx.field(static=True)
-    context: int = eqx.field(static=True)
-    noise: AbstractNoise
+    num_examples: int = eqx.field(static=True)
+    noise: AbstractNoisePrior
     covariance: Float[Array, "d d"] | None
 
     def __init__(
         self,
         dim: int = 10,
-        context: int = 20,
-        noise: str | AbstractNoise = "uniform(0,5)",
+        num_examples: int = 20,
+        noise: str | AbstractNoisePrior = "uniform(0,5)",
         covariance: ArrayLike | None = None,
     ):
         self.dim = arguments.whole_number("dim", dim)
-        self.context = arguments.whole_number("context", context)
+        self.num_examples = arguments.whole_number("num_examples", num_examples)
         self.noise = parse_noise(noise)
-        self.covariance = None if covariance is None else _covariance(covariance, self.dim)
+        with in_64_bits():
+            self.covariance = None if covariance is None else _covariance(covariance, self.dim)
 
     @property
     def is_isotropic(self) -> bool:
@@ -47,12 +49,13 @@ class NoisyRegression(eqx.Module):
         """A matrix R with `R Rᵀ = Λ`, so that `x = R g` for standard normal g."""
         if self.covariance is None:
             return jnp.eye(self.dim)
-        values, vectors = jnp.linalg.eigh(self.covariance)
-        return vectors * jnp.sqrt(jnp.maximum(values, 0))
+        with in_64_bits():
+            values, vectors = jnp.linalg.eigh(self.covariance)
+            return vectors * jnp.sqrt(jnp.maximum(values, 0))
 
     def __repr__(self) -> str:
         tail = "" if self.covariance is None else ", covariance=…"
-        return f"NoisyRegression(dim={self.dim}, context={self.context}, noise='{self.noise}'{tail})"
+        return f"NoisyRegression(dim={self.dim}, num_examples={self.num_examples}, noise='{self.noise}'{tail})"
 
 
 def _covariance(value: ArrayLike, dim: int) -> Float[Array, "d d"]:

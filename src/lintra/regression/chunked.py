@@ -1,31 +1,32 @@
-"""Weights of very many small regressions at once: Gram matrices and layers on the native kernel, chunk by chunk.
+"""Weights of many small regressions, chunk by chunk, on the native kernel.
 
 A deep linear transformer is a polynomial of high degree. On a context unlike those of its training its weights
-may be wrong, or diverge. There the Bayes predictor of the training's noise prior answers, and a warning says how
-often, why, and what to do (`lintra.regression.soundness`).
+may be wrong, or diverge. There the Bayes predictor for the noise prior of the training answers, and a warning
+names the causes and the remedies (`lintra.regression.soundness`).
 """
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
-from lintra.regression import contexts, soundness, specialists, standardisation
-from lintra.regression.solver import Solver, is_auto, solver
-from lintra.regression.soundness import Causes, UnsoundWarning
+from lintra.regression import contexts, specialists, standardisation
+from lintra.regression.contexts import Chunk
+from lintra.regression.solver import Answer, Solver, choose_solver, is_auto, warn_about
+from lintra.regression.soundness import Cause
+from lintra.regression.standardisation import Units
 from lintra.runtime import forks
-from lintra.runtime.progress import Track
+from lintra.runtime.progress import SILENT, Progress
 from lintra.statistics import examples
 from lintra.statistics.gram import GramStatistics
 
-_COMPARED = 4096  # contexts that are compared with the Bayes predictor at once
+_MAX_BYTES = 2**24  # of a chunk: small enough that memory is used again
 
 
 def solve(
@@ -35,29 +36,30 @@ def solve(
     model: str | Path | AbstractModel | Solver = "auto",
     standardise: bool = False,
     fit_intercept: bool = False,
-    track: Track | None = None,
+    progress: Progress = SILENT,
 ) -> Float[np.ndarray, "b weights"]:
     """Compute the weights of many regressions, each from its own context.
 
-    Unless `standardise` is set, inputs are taken to have variance about one. With a published model or one of your
-    own, weights are taken to have variance about one too, and noise to come from the model's prior; with `auto`,
-    labels may have any unit. Where a context is unlike those of training and the model's weights are not sound,
-    the Bayes predictor answers. Work is done in the precision of the data.
+    Unless `standardise` is set, inputs are assumed to have variance about one. With a published model or one of
+    your own, weights are assumed to have variance about one too, and noise to come from the model's prior. With
+    `auto`, labels may have any unit. Where a context is unlike those of training and the model's weights are not
+    sound, the Bayes predictor answers. Computations are in the precision of the data.
 
     Args:
-        x: Inputs of shape (contexts, n, d), or one array (n, d) for every context, of any lengths; or the
+        x: Inputs, shape (contexts, n, d); or a list with one array (n, d) for each context, of any lengths; or the
             statistics of contexts.
-        y: Labels of shape (contexts, n), or one array (n,) for every context.
-        model: `auto` (default) for the nearest specialist, a published name, a file, or a model.
-        standardise: Whether to divide the inputs of every context by their standard deviations there, or by their
+        y: Labels, shape (contexts, n); or a list with one array (n,) for each context. `None` (default): `x` is
+            statistics.
+        model: `auto` (default) for the nearest specialist, a published name, a model file, a model, or a solver.
+        standardise: Whether to divide the inputs of each context by their standard deviations there, or by their
             root mean squares if `fit_intercept` is `False`. Default `False`.
-        fit_intercept: Whether to centre the inputs and labels of every context, and return intercepts too.
+        fit_intercept: Whether to centre the inputs and labels of each context, and return intercepts too.
             Default `False`.
-        track: Shows progress. Default `None`.
+        progress: Told after each chunk. Default `SILENT`.
 
     Returns:
-        Weights of shape (contexts, d), for the inputs as given. With `fit_intercept` they have shape
-        (contexts, d+1), with the intercept in the last column.
+        Weights of shape (contexts, d), for the inputs as given, in the precision of the data. With
+        `fit_intercept` they have shape (contexts, d+1), with the intercept in the last column.
 
     Raises:
         ValueError: If shapes do not match, a value is not finite, or statistics are to be centred.
@@ -69,8 +71,8 @@ def solve(
     >>> rng = np.random.default_rng(0)
     >>> x, w = rng.normal(size=(1000, 20, 10)), rng.normal(size=(1000, 10))
     >>> y = np.einsum("bnd,bd->bn", x, w) + rng.normal(size=(1000, 20))
-    >>> found = solve(x, y, model="diag-7-uniform(0,5)")
-    >>> found.shape, bool(np.mean((found - w) ** 2) < 0.11)
+    >>> weights = solve(x, y, model="diag-7-uniform(0,5)")
+    >>> weights.shape, bool(np.mean((weights - w) ** 2) < 0.11)
     ((1000, 10), True)
     """
     forks.check_not_forked()
@@ -78,109 +80,81 @@ def solve(
         raise ValueError(
             "`fit_intercept` needs the examples: a Gram matrix does not have the means of its inputs."
         )
-    groups, dim, dtype = contexts.groups(x, y, specialists.nearest if is_auto(model) else lambda dim, count: None)
-    count = sum(len(group.places) for group in groups)
-    weights, causes = np.zeros((count, dim + fit_intercept), dtype), dict[int, Causes]()
-    if groups and is_auto(model):
-        counts = np.concatenate([group.counts for group in groups])
-        if far := specialists.outside(dim, int(counts.min()), int(counts.max())):
-            warnings.warn(far, UnsoundWarning, stacklevel=2)
-    chosen = [solver(model, dim, int(group.counts[0])) for group in groups]
-    parts = [(*pair, part) for pair in zip(chosen, groups, strict=True) for part in contexts.parts(pair[1])]
-    numbers = range(len(parts))
-    for number in numbers if track is None else track(numbers, len(parts)):
-        own, group, part = parts[number]
-        task = _Task(own, standardise, fit_intercept)
-        places = group.places[part]
-        weights[places], found = _solve_part(task, group, part)
-        causes |= {int(places[row]): cause for row, cause in found.items()}
-    if causes:
-        warnings.warn(soundness.sentence(causes, count), UnsoundWarning, stacklevel=2)
+    grouped = contexts.group_contexts(x, y, by=specialists.nearest if is_auto(model) else lambda dim, n: None)
+    if grouped.groups and is_auto(model):
+        num_examples = grouped.num_examples
+        specialists.warn_about_range(grouped.dim, int(num_examples.min()), int(num_examples.max()))
+    weights = np.zeros((grouped.num_contexts, grouped.dim + fit_intercept), grouped.dtype)
+    fallback: dict[int, Cause] = {}
+    progress.start("contexts", sum(len(contexts.chunk_rows(group, _MAX_BYTES)) for group in grouped.groups))
+    done = 0
+    with in_64_bits():
+        for group in grouped.groups:
+            solver = choose_solver(model, grouped.dim, int(group.data.num_examples[0]))
+            for chunk in contexts.padded_chunks(group, _MAX_BYTES):
+                weights[chunk.indices], causes = _solve_chunk(
+                    solver, chunk, standardise=standardise, centre=fit_intercept
+                )
+                fallback |= {int(chunk.indices[row]): cause for row, cause in causes.items()}
+                done += 1
+                progress.update(done)
+    warn_about(Answer(weights, None, fallback))
     return weights
 
 
-class _Task(eqx.Module):
-    """A solver, and how data is brought into the units of training."""
+@dataclass(frozen=True)
+class _Settings:
+    """How data is brought into the units of training: the arguments of `standardisation.to_units`."""
 
-    solver: Solver
-    standardise: bool = eqx.field(static=True)
-    centre: bool = eqx.field(static=True)
+    standardise: bool
+    centre: bool
+    scale_labels: bool
 
 
-def _solve_part(
-    task: _Task, group: contexts.Group, part: slice
-) -> tuple[Float[np.ndarray, "b weights"], dict[int, Causes]]:
+def _solve_chunk(
+    solver: Solver, chunk: Chunk, *, standardise: bool, centre: bool
+) -> tuple[Float[np.ndarray, "b weights"], dict[int, Cause]]:
     """Return the weights of a chunk, and the causes by row where the Bayes predictor answered."""
-    weights, fits, typical = _each(partial(_weights, task), group, part, None)
-    doubtful, causes = np.flatnonzero(~(fits & typical)), dict[int, Causes]()
-    if not doubtful.size:
-        return weights, causes
-    weights, rows = np.array(weights), np.arange(len(group.places))[part][doubtful]
-    for start in range(0, len(doubtful), _COMPARED):
-        some = slice(start, start + _COMPARED)
-        best, sound, finite, cause = _each(partial(_compare, task), group, rows[some], float)
-        if not finite.all():
-            first = group.places[rows[some]][~finite][0]
-            raise ValueError(
-                f"Context {first} has values that are not finite, or so large that their squares are not."
-            )
-        replaced = ~(sound & fits[doubtful[some]])
-        own = doubtful[some][replaced]
-        with np.errstate(over="ignore"):
-            # What is too large for 32 bits becomes the largest.
-            weights[own] = np.nan_to_num(best[replaced].astype(weights.dtype))
-        causes |= {int(row): list(Causes)[place] for row, place in zip(own, cause[replaced], strict=True)}
-    return weights, causes
+    settings = _Settings(standardise, centre, solver.is_unit_blind)
+    units, stats = _read(settings, chunk.data)
+    answer = solver.answer(stats, centred=centre, exact=partial(_read_exactly, settings, chunk))
+    fallback = {row: cause for row, cause in answer.fallback.items() if row < chunk.num_real}
+    weights = np.asarray(_to_data_units(units, answer.weights, centre))[: chunk.num_real]
+    if fallback and stats.gram.dtype != float:
+        # Units of contexts unlike those of training may be too small or too large for 32 bits.
+        rows = np.fromiter(fallback, int)
+        padded = contexts.pad_rows(rows)
+        units, _ = _read(settings, contexts.take(chunk.data, padded, float))
+        weights = np.array(weights)
+        weights[rows] = np.asarray(_to_data_units(units, answer.weights[padded], centre))[: len(rows)]
+    with np.errstate(over="ignore"):
+        weights = weights.astype(stats.gram.dtype, copy=False)
+    # A value that is too large for the data's precision becomes the largest.
+    return weights if np.isfinite(weights).all() else np.nan_to_num(weights), fallback
 
 
-def _each(
-    function: Callable[[examples.Data], tuple[Array, ...]],
-    group: contexts.Group,
-    part: contexts.Part,
-    dtype: type | None,
-) -> tuple[np.ndarray, ...]:
-    """Apply a function to contexts, padded to a power of two so that few sizes are compiled."""
-    rows = np.arange(len(group.places))[part]
-    more = contexts.power_of_two(len(rows)) - len(rows)
-    data = group.read(np.pad(rows, (0, more), mode="edge") if more else part, dtype)
-    return tuple(np.asarray(result)[: len(rows)] for result in function(data))
+def _read_exactly(settings: _Settings, chunk: Chunk, rows: np.ndarray) -> GramStatistics:
+    """Return the statistics of some contexts in 64 bits, or raise if they are not finite."""
+    _, stats = _read(settings, contexts.take(chunk.data, rows, float))
+    finite = np.isfinite(np.asarray(stats.gram)).all(axis=(1, 2))
+    if not finite.all():
+        index = chunk.indices[min(rows[~finite][0], chunk.num_real - 1)]
+        raise ValueError(
+            f"Context {index} has values that are not finite, or so large that their squares are not."
+        )
+    return stats
 
 
-def _weights(task: _Task, data: examples.Data) -> tuple[Array, ...]:
-    """Return the model's weights, whether they fit, and whether contexts are typical of training."""
-    # Two programs: XLA makes far slower loops of the judgement where it shares a program with the layers.
-    return _judge(task, *_forward(task, data))
-
-
-@jax.jit
-def _forward(
-    task: _Task, data: examples.Data
-) -> tuple[standardisation.Units, GramStatistics, Float[Array, "b d"]]:
-    units, stats = _read(task, data)
-    return units, stats, task.solver.predictor.weights(stats)
-
-
-@jax.jit
-def _judge(
-    task: _Task, units: standardisation.Units, stats: GramStatistics, weights: Float[Array, "b d"]
-) -> tuple[Array, ...]:
-    fits, typical = task.solver.judge(stats, weights)
-    weights = units.back(weights, intercept=task.centre)
-    return weights, fits & jnp.isfinite(weights).all(axis=-1), typical
-
-
-@jax.jit
-def _compare(task: _Task, data: examples.Data) -> tuple[Array, ...]:
-    """Return the Bayes predictor's weights, whether the model's are sound, whether data is finite, and causes."""
-    units, stats = _read(task, data)
-    best, sound = task.solver.compare(stats, task.solver.predictor.weights(stats))
-    finite = jnp.isfinite(stats.gram).all(axis=(1, 2))
-    return units.back(best, intercept=task.centre), sound, finite, task.solver.diagnose(stats, centred=task.centre)
-
-
-def _read(task: _Task, data: examples.Data) -> tuple[standardisation.Units, GramStatistics]:
-    """Return the statistics of contexts in the units of training, and these units."""
+@partial(jax.jit, static_argnums=0)
+def _read(settings: _Settings, data: examples.Data) -> tuple[Units, GramStatistics]:
+    """Return the units of contexts, and their statistics in the units of training."""
     data, units = standardisation.to_units(
-        data, standardise=task.standardise, centre=task.centre, scale_labels=task.solver.any_unit
+        data, standardise=settings.standardise, centre=settings.centre, scale_labels=settings.scale_labels
     )
     return units, examples.statistics(data)
+
+
+@partial(jax.jit, static_argnums=2)
+def _to_data_units(units: Units, weights: Float[Array, "b d"], intercept: bool) -> Float[Array, "b weights"]:
+    """Return weights, with the intercept if it is wanted, for the data as it was given, in 64 bits."""
+    return jax.tree.map(lambda leaf: leaf.astype(float), units).inverse(weights, intercept=intercept)

@@ -5,8 +5,10 @@ which Σ/n is near the identity. A context with such a Σ/n is *typical*: there 
 to do. Elsewhere its weights are compared with those of the Bayes predictor.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -23,30 +25,30 @@ class UnsoundWarning(UserWarning):
     """A model is not reliable on a context. The message has the cause, the remedy, and which method answered."""
 
 
-class Cause(NamedTuple):
-    """Why a model is not reliable, and what to do about it."""
+class Cause(Enum):
+    """Why a model is not reliable, and what to do about it: the text and the remedy of a warning."""
 
-    text: str
-    remedy: str
-
-
-class Causes(Enum):
-    """All causes."""
-
-    SCALE = Cause(
-        "inputs are not standardised", "pass `standardise=True` or divide them by their standard deviations"
+    SCALE = (
+        "inputs are not standardised",
+        "pass `standardise=True` or divide them by their standard deviations",
     )
-    CENTRE = Cause(
+    CENTRE = (
         "inputs are strongly correlated or have a mean that is not zero",
         "pass `fit_intercept=True` if their means are not zero; drop inputs that repeat one another",
     )
-    CORRELATION = Cause(
-        "inputs are strongly correlated", "drop inputs that repeat one another, or use the answer as it is"
+    CORRELATION = (
+        "inputs are strongly correlated",
+        "drop inputs that repeat one another, or use the answer as it is",
     )
-    LABELS = Cause(
-        "labels are larger than in training", "divide them by their standard deviation or use `model='auto'`"
+    LABELS = (
+        "labels are larger than in training",
+        "divide them by their standard deviation or use `model='auto'`",
     )
-    MODEL = Cause("the weights diverge", "use another model, such as `model='auto'`")
+    MODEL = "the weights diverge", "use another model, such as `model='auto'`"
+
+
+CAUSES = tuple(Cause)
+"""All causes, in the order of `diagnose`."""
 
 
 def fits(stats: GramStatistics, weights: Float[Array, "b d"]) -> Bool[Array, " b"]:
@@ -63,21 +65,21 @@ def is_typical(stats: GramStatistics) -> Bool[Array, " b"]:
     For these, n tr(Σ/n) is a χ² variable with nd degrees of freedom, and `‖Σ/n − I‖²` in the Frobenius norm is
     about 2/n times one with d(d+1)/2.
     """
-    count = stats.count.astype(stats.gram.dtype)
-    covariance = stats.xx / count[:, None, None]
+    num_examples = stats.num_examples.astype(stats.gram.dtype)
+    covariance = stats.xx / num_examples[:, None, None]
     trace = jnp.trace(covariance, axis1=1, axis2=2)
     mean_square = trace / stats.dim
-    distance = jnp.sum(covariance**2, axis=(1, 2)) - 2 * trace + stats.dim  # ‖A − I‖² = ‖A‖² − 2 tr A + d
+    square_norm = jnp.sum(covariance**2, axis=(1, 2)) - 2 * trace + stats.dim  # ‖A − I‖² = ‖A‖² − 2 tr A + d
     freedom = stats.dim * (stats.dim + 1) / 2
     return (
-        (mean_square >= _chi_square_quantile(count * stats.dim, -_QUANTILE))
-        & (mean_square <= _chi_square_quantile(count * stats.dim, _QUANTILE))
-        & (distance <= 2 / count * freedom * _chi_square_quantile(freedom, _QUANTILE))
+        (mean_square >= _chi_square_quantile(num_examples * stats.dim, -_QUANTILE))
+        & (mean_square <= _chi_square_quantile(num_examples * stats.dim, _QUANTILE))
+        & (square_norm <= 2 / num_examples * freedom * _chi_square_quantile(freedom, _QUANTILE))
     )
 
 
 def _chi_square_quantile(freedom: Any, deviations: float) -> Any:
-    """Return the quantile of χ²/k, k = `freedom`, that a normal variable has at so many standard deviations.
+    """Return the quantile of χ²/k, k = `freedom`, that a normal variable has at `deviations` standard deviations.
 
     This is the approximation of Wilson and Hilferty: the cube root of χ²/k is about normal.
     """
@@ -88,7 +90,7 @@ def _chi_square_quantile(freedom: Any, deviations: float) -> Any:
 def has_typical_labels(stats: GramStatistics, label_var: Float[Array, ""]) -> Bool[Array, " b"]:
     """Return whether labels are not much larger than in training, where they have mean square `label_var`."""
     limit = (_MAX_LABELS * label_var).astype(stats.gram.dtype)
-    return stats.yy <= limit * stats.count.astype(stats.gram.dtype)
+    return stats.yy <= limit * stats.num_examples.astype(stats.gram.dtype)
 
 
 def diagnose(stats: GramStatistics, *, label_var: Float[Array, ""] | None, centred: bool) -> Int[Array, " b"]:
@@ -100,40 +102,39 @@ def diagnose(stats: GramStatistics, *, label_var: Float[Array, ""] | None, centr
         centred: Whether inputs were centred.
 
     Returns:
-        Positions in `list(Causes)`.
+        Positions in `CAUSES`.
     """
-    count = stats.count.astype(stats.gram.dtype)
-    mean_squares = jnp.diagonal(stats.xx, axis1=1, axis2=2) / count[:, None]
+    num_examples = stats.num_examples.astype(stats.gram.dtype)
+    mean_squares = jnp.diagonal(stats.xx, axis1=1, axis2=2) / num_examples[:, None]
     # The logarithm of the mean square of n standard normal values has standard deviation √(2/n) about.
-    spread = jnp.maximum(0.5, 3 * jnp.sqrt(2 / count))
-    scaled = jnp.max(jnp.abs(jnp.log(mean_squares)), axis=1) <= spread
+    spread = jnp.maximum(0.5, 3 * jnp.sqrt(2 / num_examples))
+    has_unit_scale = jnp.max(jnp.abs(jnp.log(mean_squares)), axis=1) <= spread
     labels = True if label_var is None else has_typical_labels(stats, label_var)
-    places = {cause: place for place, cause in enumerate(Causes)}
-    inputs = places[Causes.CORRELATION if centred else Causes.CENTRE]
+    inputs = CAUSES.index(Cause.CORRELATION if centred else Cause.CENTRE)
     return jnp.where(
         is_typical(stats),
-        jnp.where(labels, places[Causes.MODEL], places[Causes.LABELS]),
-        jnp.where(scaled, inputs, places[Causes.SCALE]),
+        jnp.where(labels, CAUSES.index(Cause.MODEL), CAUSES.index(Cause.LABELS)),
+        jnp.where(has_unit_scale, inputs, CAUSES.index(Cause.SCALE)),
     )
 
 
-def sentence(causes: dict[int, Causes], num_contexts: int, noun: str = "contexts") -> str:
-    """Say on which contexts a model is not reliable, why, and what to do.
+def describe_fallback(fallback: Mapping[int, Cause], num_contexts: int, noun: str = "contexts") -> str:
+    """Return the warning that names the contexts on which a model is not reliable, the causes and the remedies.
 
     Args:
-        causes: The cause for each context on which the model is not reliable, by its number.
+        fallback: The cause for each context on which the model is not reliable, by its index.
         num_contexts: Number of all contexts.
-        noun: What contexts are called.
+        noun: What contexts are called. Default "contexts".
 
-    >>> sentence({3: Causes.MODEL}, 10).split(". ")[1]
+    >>> describe_fallback({3: Cause.MODEL}, 10).split(". ")[1]
     "Cause: the weights diverge (1); remedy: use another model, such as `model='auto'`."
     """
-    found = list(causes.values())
+    causes = Counter(fallback.values())
     reasons = [
-        f"Cause: {cause.value.text} ({found.count(cause)}); remedy: {cause.value.remedy}."
-        for cause in Causes
-        if cause in found
+        f"Cause: {cause.value[0]} ({causes[cause]}); remedy: {cause.value[1]}."
+        for cause in CAUSES
+        if causes[cause]
     ]
-    first = f" (the first is number {min(causes)})" if num_contexts > 1 else ""
-    where = f"On {len(causes)} of {num_contexts} {noun}{first} the model is not reliable"
+    first = f" (the first is number {min(fallback)})" if num_contexts > 1 else ""
+    where = f"On {len(fallback)} of {num_contexts} {noun}{first} the model is not reliable"
     return " ".join([f"{where}, and the Bayes predictor answered.", *reasons])

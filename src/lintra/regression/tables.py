@@ -1,4 +1,4 @@
-"""Tables in files: rows as CSV, and the columns of .csv and .parquet, with words for where every cell stands."""
+"""Columns of tables in .csv and .parquet files, with a description of each cell for messages."""
 
 import csv
 import importlib
@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index that has no name
+_INDEX = re.compile(r"__index_level_\d+__")  # the name that pandas gives to an index without one
 
 
 @dataclass(frozen=True)
 class AbstractTable(ABC):
-    """A table that was read: every column has a name of its own, and there is at least one row.
+    """A table with at least one row, whose columns have different names.
 
     Attributes:
         path: Its file.
-        columns: The cells of every column, as the file has them.
+        columns: The cells of each column, as in the file.
     """
 
     path: Path
@@ -28,19 +28,19 @@ class AbstractTable(ABC):
 
     @abstractmethod
     def floats(self, name: str) -> np.ndarray:
-        """A column as numbers, NaN where it holds none."""
+        """Return a column as numbers, with NaN where a cell is not a number."""
 
     @abstractmethod
     def blank(self, name: str) -> np.ndarray:
-        """Which rows say nothing in a column."""
+        """Return which cells of a column are empty."""
 
     @abstractmethod
     def distinct(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """The values of a column as they first appear, and for every row which of them it has."""
+        """Return the values of a column in their order of appearance, and the position of each row's value."""
 
     @abstractmethod
-    def found(self, name: str, row: int) -> str:
-        """What stands in a cell, and where, in words."""
+    def describe_cell(self, name: str, row: int) -> str:
+        """Return the content of a cell and its position in the file, for a message."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class _Csv(AbstractTable):
         return np.asarray([not cell.strip() for cell in self.columns[name]])
 
     def distinct(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(self.columns[name]))}
-        return np.asarray(list(numbers), object), np.asarray([numbers[cell] for cell in self.columns[name]])
+        positions = {value: position for position, value in enumerate(dict.fromkeys(self.columns[name]))}
+        return np.asarray(list(positions), object), np.asarray([positions[cell] for cell in self.columns[name]])
 
-    def found(self, name: str, row: int) -> str:
+    def describe_cell(self, name: str, row: int) -> str:
         cell = self.columns[name][row]
         return f"{repr(cell) if cell.strip() else 'an empty cell'} on line {self.lines[row]}"
 
@@ -85,13 +85,17 @@ class _Parquet(AbstractTable):
         encoded = column.dictionary_encode().combine_chunks()
         return encoded.dictionary.to_numpy(zero_copy_only=False), encoded.indices.to_numpy()
 
-    def found(self, name: str, row: int) -> str:
+    def describe_cell(self, name: str, row: int) -> str:
         cell = self.columns[name][row].as_py()
         return f"{'an empty cell' if cell is None else repr(cell)} in row {row} (counted from 0)"
 
 
 def read_csv(path: Path) -> AbstractTable:
-    """Read a CSV file in UTF-8, with or without Excel's mark at its beginning; blank lines say nothing."""
+    """Read a CSV file in UTF-8, with or without a byte order mark. Blank lines are ignored.
+
+    Raises:
+        ValueError: If the file is not CSV in UTF-8, or has no examples.
+    """
     lines, rows = [], []
     for line, row in _csv_rows(path):
         if rows and len(row) != len(rows[0]):
@@ -104,16 +108,22 @@ def read_csv(path: Path) -> AbstractTable:
 
 
 def read_parquet(path: Path) -> AbstractTable:
-    """Read a Parquet file, or a folder of them, without an index that pandas left in it."""
+    """Read a Parquet file, or a folder of them, without the index of pandas.
+
+    Raises:
+        ValueError: If the file is not intact, or has no examples.
+        FileNotFoundError: If there is no such file.
+        ImportError: If pyarrow is not installed.
+    """
     pyarrow, parquet = arrow()
-    path.stat()  # tells of a missing file in the system's words
+    path.stat()  # raises the system's error if the file is missing
     try:
         dataset = parquet.ParquetDataset(path)
         names = [name for name in dataset.schema.names if not _INDEX.fullmatch(name)]
         _check_names(path, names)
         table = dataset.read()
     except (pyarrow.ArrowException, OSError) as error:
-        raise ValueError(f"'{path}' is not a whole Parquet file: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"'{path}' is not an intact Parquet file: {str(error).splitlines()[0]}") from None
     _check_rows(path, table.num_rows)
     return _Parquet(path, {name: table.column(name) for name in names})
 
@@ -133,7 +143,7 @@ def arrow() -> tuple[Any, Any]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the line where it begins."""
+    """Yield the rows that are not blank, each with its first line."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader, line = csv.reader(file, strict=True), 1
         try:
@@ -149,18 +159,18 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_names(path: Path, names: list[str]) -> None:
-    """Refuse columns that cannot be told apart."""
-    for place, name in enumerate(names):
+    """Raise if a column has no name, or two columns have the same."""
+    for position, name in enumerate(names):
         if not name.strip():
             raise ValueError(
-                f"Column {place + 1} of '{path}' has no name; name it, or leave it out if it is an index."
+                f"Column {position + 1} of '{path}' has no name; name it, or leave it out if it is an index."
             )
-        if name in names[:place]:
+        if name in names[:position]:
             raise ValueError(f"'{path}' has more than one column {name!r}; give each a name of its own.")
 
 
-def _check_rows(path: Path, count: int) -> None:
-    if count < 1:
+def _check_rows(path: Path, num_rows: int) -> None:
+    if num_rows < 1:
         raise ValueError(f"'{path}' must have at least one example under the names of its columns.")
 
 
@@ -172,24 +182,25 @@ def _float(cell: str) -> float:
 
 
 def _decoded(column: Any) -> Any:
-    """A column of categories as the values that they stand for."""
+    """Return a column of categories as a column of their values."""
     types = arrow()[0].types
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(column_type: Any) -> bool:
     types = arrow()[0].types
     return any(
-        is_kind(kind) for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        is_type(column_type)
+        for is_type in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
     )
 
 
-def _is_text(kind: Any) -> bool:
+def _is_text(column_type: Any) -> bool:
     types = arrow()[0].types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return types.is_string(column_type) or types.is_large_string(column_type) or types.is_string_view(column_type)
 
 
-def _is_time(kind: Any) -> bool:
-    """Whether NumPy has the same dates or times; it has none with a time zone."""
+def _is_time(column_type: Any) -> bool:
+    """Return whether NumPy has the same type of date or time. It has none with a time zone."""
     types = arrow()[0].types
-    return types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None)
+    return types.is_date(column_type) or (types.is_timestamp(column_type) and column_type.tz is None)

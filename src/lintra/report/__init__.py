@@ -1,7 +1,7 @@
 """Table 1, all figures and the paper's statements on one page."""
 
-from lintra.report.report import make
+from lintra.report.report import write_report
 
 __all__ = [
-    "make",
+    "write_report",
 ]

@@ -2,67 +2,99 @@
 
 import platform
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 from lintra import figures
 from lintra._version import __version__
+from lintra.arguments import KeyLike
 from lintra.display import to_csv
-from lintra.evaluation import column, paper
-from lintra.evaluation.measurement import Measurements
+from lintra.evaluation import paper
+from lintra.evaluation.column import DEPTHS, Column
+from lintra.evaluation.measurement import AbstractMeasurement, measure_all
 from lintra.figures import FIGURES
-from lintra.figures.style import LOOKS
-from lintra.models import families
-from lintra.report.claims import CLAIMS, Evidence, judge
+from lintra.figures.style import STYLES
+from lintra.models.families import PAPER_FAMILIES
+from lintra.models.spec import ModelSpec
+from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.page import Picture, page
-from lintra.runtime.files import write_aside
+from lintra.runtime.files import write_atomic
+from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.card import Card
-from lintra.zoo.collection import UnknownModelError
+from lintra.zoo.collection import UnknownModelError, Zoo
 
-__all__ = ["make"]
+__all__ = ["needs", "write_report"]
+
+TABLE1 = tuple(map(Column, paper.NOISES))
+"""Table 1, column by column."""
 
 _DIVERGED = 1000  # a loss that is counted as divergence; zero weights have 5 on average at d = 10
 
 
-def make(
-    measurements: Measurements,
+def write_report(
+    zoo: Zoo,
     folder: Path,
+    *,
     executor: Executor,
-    say: Callable[[str], None] = lambda sentence: None,
+    num_sequences: int = 1_000_000,
+    key: KeyLike = 0,
+    progress: Progress = SILENT,
 ) -> Path:
-    """Measure everything in an executor's processes, and write Table 1, the figures and the page into a folder."""
-    begun = time.monotonic()
-    pieces = [piece for module in reversed(FIGURES.values()) for piece in module.pieces()]  # the longest first
-    measurements.ahead([*pieces, *(("column", noise) for noise in paper.NOISES)], executor)
-    say(f"Everything is measured ({time.monotonic() - begun:.0f} s)")
-    columns = [measurements.column(noise) for noise in paper.NOISES]
+    """Measure everything, and write Table 1, the figures and the page into a folder.
+
+    Args:
+        zoo: The models.
+        folder: Folder for the files.
+        executor: Runs each measurement in a process of its own.
+        num_sequences: Number of fresh sequences for a column of Table 1.
+        key: Randomness, a whole number or a key.
+        progress: Told after every measurement and figure.
+
+    Returns:
+        The path of the page.
+    """
+    started = time.monotonic()
+    results = measure_all(needs(), zoo, executor=executor, num_sequences=num_sequences, key=key, progress=progress)
+    progress.message(f"Everything is measured ({time.monotonic() - started:.0f} s)")
+    columns = [results[need] for need in TABLE1]
     rows = [row for column in columns for row in column.rows]
-    for name, part in (("table1", column.figures), ("table1-details", column.details)):
-        write_aside(folder / f"{name}.csv", to_csv([part(row) for row in rows]).encode())
-    evidence, pictures = Evidence(measurements, {}), []
-    for number, module in FIGURES.items():
+    write_atomic(folder / "table1.csv", to_csv([row.to_row() for row in rows]).encode())
+    write_atomic(folder / "table1-details.csv", to_csv([row.to_details() for row in rows]).encode())
+    pictures = []
+    for name, module in FIGURES.items():
         try:
-            evidence.figures[number], _ = figures.make(number, measurements, folder)
+            figures.draw_figure(name, results, folder)
         except UnknownModelError as error:
-            say(f"Figure {number} cannot be drawn: {error}")
+            progress.message(f"Figure {name} cannot be drawn: {error}")
             continue
-        pictures.append(Picture(f"Figure {number}", module.CAPTION, folder / f"figure{number}.png"))
-        say(f"Figure {number} is drawn ({time.monotonic() - begun:.0f} s)")
-    verdicts = [judge(claim, evidence) for claim in CLAIMS]
-    cards = measurements.zoo.cards
-    wanted = [f"{v}-{depth}-{noise}" for noise in paper.NOISES for v in families.VARIANTS for depth in range(1, 8)]
+        pictures.append(Picture(f"Figure {name}", module.CAPTION, folder / f"figure{name}.png"))
+        progress.message(f"Figure {name} is drawn ({time.monotonic() - started:.0f} s)")
+    specs = [ModelSpec(family, depth, c.noise) for c in TABLE1 for family in PAPER_FAMILIES for depth in DEPTHS]
+    cards = list(zoo.cards.values())
     facts = [
-        ("Models", _training(list(cards.values()))),
-        ("Tails", _tails(list(cards.values()))),
-        ("Sequences", f"{measurements.sequences:,} fresh ones a column, the same for all methods"),
-        ("This report", f"took {(time.monotonic() - begun) / 60:.1f} minutes"),
+        ("Models", _training(cards)),
+        ("Tails", _tails(cards)),
+        ("Sequences", f"{num_sequences:,} fresh ones a column, the same for all methods"),
+        ("This report", f"took {(time.monotonic() - started) / 60:.1f} minutes"),
         ("Made by", f"lintra {__version__}, Python {platform.python_version()}, {platform.machine()}"),
     ]
-    missing = [name for name in wanted if name not in cards]
-    text = page(facts=facts, columns=columns, pictures=pictures, verdicts=verdicts, missing=missing)
-    write_aside(folder / "report.html", text.encode())
+    text = page(
+        facts=facts,
+        columns=columns,
+        pictures=pictures,
+        verdicts=[check_statement(statement, results) for statement in STATEMENTS],
+        missing=[spec.name for spec in specs if spec.name not in zoo.cards],
+    )
+    write_atomic(folder / "report.html", text.encode())
     return folder / "report.html"
+
+
+def needs() -> list[AbstractMeasurement[Any]]:
+    """Return what the report is made from, the longest measurements first."""
+    of_figures = [need for module in reversed(list(FIGURES.values())) for need in module.NEEDS]
+    of_statements = [need for statement in STATEMENTS for need in statement.needs]
+    return list(dict.fromkeys([*of_figures, *TABLE1, *of_statements]))
 
 
 def _tails(cards: list[Card]) -> str:
@@ -79,9 +111,9 @@ def _training(cards: list[Card]) -> str:
     """How many models there are and how long they took, by family."""
     seconds = {(card["family"], card["sha256"]): card["seconds"] or 0.0 for card in cards}  # best seeds are twice
     parts = []
-    for family, look in LOOKS.items():
-        own = [value for (name, _), value in seconds.items() if name == family]
-        if own:
-            parts.append(f"{len(own)} {look.label} in {sum(own) / 60:.0f}")
+    for family, style in STYLES.items():
+        of_family = [value for (name, _), value in seconds.items() if name == family]
+        if of_family:
+            parts.append(f"{len(of_family)} {style.label} in {sum(of_family) / 60:.0f}")
     total = sum(seconds.values()) / 60
     return f"{len(seconds)}, trained in {total:.0f} minutes of one core ({', '.join(parts)} minutes)"

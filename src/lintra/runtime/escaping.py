@@ -32,8 +32,8 @@ def one_line(text: str) -> str:
     >>> print(one_line("a\nb"))
     a\nb
     """
-    shown = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-    return printable(shown).replace("\n", "\\n")
+    short = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return printable(short).replace("\n", "\\n")
 
 
 def in_docstring(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Files written atomically, and JSON without NaN and infinity."""
+"""Files written atomically, and JSON, in which NaN and infinity become null."""
 
 import json
 import math
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 
-def write_aside(path: Path, content: bytes) -> None:
-    """Write a file so that at every moment either the old or the new content is there, whole."""
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a file so that at every moment it has either its old or its new content, intact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -30,19 +30,36 @@ def _umask() -> int:
     return mask
 
 
-def finite(value: Any) -> Any:
-    """A value for JSON, which has no word for what is not finite: there it becomes nothing.
+def json_safe(value: Any) -> Any:
+    """Replace NaN and infinity by `None`, since JSON cannot represent them.
 
-    >>> finite({"loss": float("inf"), "by_start": [1.0, float("nan")]})
+    >>> json_safe({"loss": float("inf"), "by_start": [1.0, float("nan")]})
     {'loss': None, 'by_start': [1.0, None]}
     """
     if isinstance(value, dict):
-        return {name: finite(part) for name, part in value.items()}
+        return {name: json_safe(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
+        return [json_safe(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON aside and rename it."""
-    write_aside(path, (json.dumps(finite(content), indent=2, ensure_ascii=False) + "\n").encode())
+def to_json(value: Any, *, indent: int | None = 2) -> str:
+    """Return a value as JSON text, with `null` for NaN and infinity, and without spaces if `indent` is `None`.
+
+    >>> to_json({"loss": float("nan"), "std": 1.0}, indent=None)
+    '{"loss":null,"std":1.0}'
+    """
+    separators = (",", ":") if indent is None else None
+    return json.dumps(json_safe(value), indent=indent, separators=separators, allow_nan=False)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a value as JSON, atomically, with `null` for NaN and infinity."""
+    text = json.dumps(json_safe(content), indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomic(path, f"{text}\n".encode())
+
+
+def append_jsonl(path: Path, content: Any) -> None:
+    """Append a value as one line of JSON to a file, with `null` for NaN and infinity."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(json_safe(content), allow_nan=False) + "\n")

@@ -5,6 +5,7 @@ the command runs, an interrupt raises `KeyboardInterrupt`, so that files and chi
 can raise it only between two of its own steps, so a thread ends the process if XLA is compiling for longer.
 """
 
+import _thread
 import os
 import select
 import signal
@@ -46,11 +47,13 @@ def cleaned_up() -> Iterator[None]:
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(readable,), name="lintra-interrupts", daemon=True).start()
+    threading.Thread(target=_end_when_late, args=(readable,), name="lintra-interrupts", daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    hook, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGINT, _end_now)
         signal.set_wakeup_fd(-1)
 
@@ -67,12 +70,20 @@ def _end_now(*_: Any) -> None:
     end()
 
 
-def _watch(readable: int) -> None:
+def _end_when_late(readable: int) -> None:
     """Wait for an interrupt; end the process at the second one, or when the first one took too long."""
     while signal.SIGINT not in os.read(readable, 64):
         pass
     select.select([readable], [], [], _GRACE)
     end()
+
+
+def _interrupt_again(unraisable: Any) -> None:
+    """Interrupt once more where an interrupt was lost, as in a callback of the garbage collector."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _in_main_thread() -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 _NUMBER, _HALF = 8, 4  # bytes, in 64 and in 32 bits
 _COPIES = 5  # of a block of Gram matrices while it is sampled and solved; 5.5 to 8 were measured
-_STATES = 8  # copies of the parameters in a descent: the model, its slope, the best so far, the optimiser's
-_PIECE = 128  # sequences over which the kernel sums slopes at a time
+_STATES = 8  # copies of the parameters in a descent: the model, its gradient, the best so far, the optimiser's
+_PIECE = 128  # sequences over which the kernel sums gradients at a time
 _NODES = 256  # eigenvalues at which GD++ is fitted, at least
 _SYSTEMS = 4  # copies of the normal equations: as they are, and once for each of three dampings
-_FIT_BLOCK = 2048  # sequences whose slopes a fit of DIAG keeps at once
+_FIT_BLOCK = 2048  # sequences whose gradients a fit of DIAG keeps at once
 
 
 def available() -> int | None:
@@ -46,14 +46,14 @@ def require(arguments: Mapping[str, int], purpose: str, needed: int) -> None:
     )
 
 
-def require_sampling(dim: int, context: int, num_at_once: int) -> None:
+def require_sampling(dim: int, num_examples: int, num_at_once: int) -> None:
     """Reject problems whose sequences do not fit, `num_at_once` of them at a time."""
     gram = _NUMBER * (dim + 1) ** 2
     require({"dim": dim}, "one Gram matrix", gram)
     require({"dim": dim}, f"{num_at_once:,} Gram matrices at once", _COPIES * num_at_once * gram)
-    if context < dim:  # the examples themselves are drawn
-        examples = _NUMBER * num_at_once * context * dim
-        require({"dim": dim, "context": context}, f"the examples of {num_at_once:,} sequences", examples)
+    if num_examples < dim:  # the examples themselves are drawn
+        examples = _NUMBER * num_at_once * num_examples * dim
+        require({"dim": dim, "num_examples": num_examples}, f"the examples of {num_at_once:,} sequences", examples)
 
 
 def require_losses(num_sequences: int, num_kept: int) -> None:
@@ -67,29 +67,31 @@ def require_repetitions(num_repetitions: int, num_kept: int) -> None:
     require({"num_repetitions": num_repetitions}, "the keys and the means", needed)
 
 
-def require_growth(layers: int, heads: int, numbers: int) -> None:
+def require_growth(num_layers: int, num_heads: int, num_unknowns: int) -> None:
     """Reject models too deep for a second-order fit with so many `numbers` a layer and head."""
-    arguments = {"layers": layers, "heads": heads}
-    count = numbers * layers * heads  # of unknowns
+    arguments = {"num_layers": num_layers, "num_heads": num_heads}
+    count = num_unknowns * num_layers * num_heads  # of unknowns
     require(arguments, "the normal equations of the fit", _SYSTEMS * _NUMBER * count**2)
-    # GD++ keeps (f, 1 - s f) after every layer at every node, differentiated by every unknown; DIAG slopes.
-    slopes = 2 * count * layers * _NODES if numbers == 2 else _FIT_BLOCK * count
-    require(arguments, "the slopes of the fit", _NUMBER * slopes)
+    # GD++ keeps (f, 1 - s f) after every layer at every node, differentiated by every unknown; DIAG gradients.
+    gradients = 2 * count * num_layers * _NODES if num_unknowns == 2 else _FIT_BLOCK * count
+    require(arguments, "the gradients of the fit", _NUMBER * gradients)
 
 
-def require_descent(layers: int, heads: int, dim: int, *, full: bool, seeds: int, batch: int) -> None:
+def require_descent(
+    num_layers: int, num_heads: int, dim: int, *, full: bool, num_starts: int, batch_size: int
+) -> None:
     """Reject models whose gradient descent in 32 bits, from `seeds` starts side by side, does not fit."""
-    if full:  # slopes in P and Q are summed over pieces of a batch
-        arguments = {"layers": layers, "heads": heads, "dim": dim, "seeds": seeds}
-        numbers = (_STATES + batch // _PIECE) * 2 * layers * heads * (dim + 1) ** 2
-    else:  # slopes in the four ω of a layer are kept for every sequence of a batch
-        arguments, numbers = {"layers": layers, "seeds": seeds}, 4 * batch * layers
-    require(arguments, "the parameters and their slopes", _HALF * seeds * numbers)
+    if full:  # gradients in P and Q are summed over pieces of a batch
+        arguments = {"num_layers": num_layers, "num_heads": num_heads, "dim": dim, "num_starts": num_starts}
+        numbers = (_STATES + batch_size // _PIECE) * 2 * num_layers * num_heads * (dim + 1) ** 2
+    else:  # gradients in the four ω of a layer are kept for every sequence of a batch
+        arguments, numbers = {"num_layers": num_layers, "num_starts": num_starts}, 4 * batch_size * num_layers
+    require(arguments, "the parameters and their gradients", _HALF * num_starts * numbers)
 
 
-def require_pool(dim: int, size: int, *, copies: int = 2) -> None:
+def require_pool(dim: int, size: int, *, num_copies: int = 2) -> None:
     """Reject problems of which `size` sequences in 32 bits do not fit; they are copied when they are collected."""
-    require({"dim": dim}, f"a pool of {size:,} sequences", copies * _HALF * size * (dim + 1) ** 2)
+    require({"dim": dim}, f"a pool of {size:,} sequences", num_copies * _HALF * size * (dim + 1) ** 2)
 
 
 def in_units(size: float) -> str:
@@ -98,8 +100,8 @@ def in_units(size: float) -> str:
     >>> in_units(80_001_600_008)
     '80 GB'
     """
-    for unit in ("bytes", "kB", "MB", "GB", "TB", "PB", "EB"):
+    for suffix in ("bytes", "kB", "MB", "GB", "TB", "PB", "EB"):
         if size < 999.5:
-            return f"{size:.3g} {unit}"
+            return f"{size:.3g} {suffix}"
         size /= 1000
     return f"{size:.3g} ZB"

@@ -1,16 +1,52 @@
-"""How long jobs report their progress."""
+"""What a long job tells its caller meanwhile: `Progress`, the one protocol for all of them."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
-Track = Callable[[Iterable[int], int], Iterable[int]]
-"""Shows progress: wraps the block numbers, given how many there are."""
+Item = TypeVar("Item")
 
-Report = Callable[[str, tuple[int, int], dict[str, Any]], None]
-"""Told after every piece of work: the stage, how much is done of how much, and the metrics."""
 
-Say = Callable[[str], None]
-"""Tells people something that they should know."""
+class Progress:
+    """Told how far a job is. This class ignores everything; a subclass shows it.
 
-Watch = Callable[[int, int, int, int, float | None], None]
-"""Told about once a second: cells done, cells in all, chains under way, cells failed, seconds left if known."""
+    A job calls `start` once for each of its parts, then `update` as work is done, and `message` at any time.
+
+    >>> class Printed(Progress):
+    ...     def update(self, done, **fields):
+    ...         print(done, fields)
+    >>> for name in track(["a", "b"], Printed(), "letters"):
+    ...     pass
+    1 {}
+    2 {}
+    """
+
+    def start(self, text: str, total: int | None = None) -> None:
+        """A part of the job begins.
+
+        Args:
+            text: What it is.
+            total: Number of units of work. `None` (default): not known.
+        """
+
+    def update(self, done: int, **fields: Any) -> None:
+        """Work was done.
+
+        Args:
+            done: Number of units done so far, in this part.
+            **fields: Values to show beside it, such as a loss.
+        """
+
+    def message(self, text: str) -> None:
+        """Something that people should know, as a sentence."""
+
+
+SILENT = Progress()
+"""The default of every long function: shows nothing."""
+
+
+def track(items: Sequence[Item], progress: Progress, text: str) -> Iterator[Item]:
+    """Yield the items as one part of a job, and tell `progress` after each of them."""
+    progress.start(text, len(items))
+    for done, item in enumerate(items, 1):
+        yield item
+        progress.update(done)

@@ -1,4 +1,4 @@
-"""What a context says: its Gram matrix, its spectrum, and random ones."""
+"""Statistics of a context: its Gram matrix, its spectrum, and how both are drawn."""
 
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import Truth, sample_data, sample_statistics, sample_truth

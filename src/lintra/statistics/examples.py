@@ -13,7 +13,7 @@ class Examples(eqx.Module):
 
     x: Float[Array, "b n d"]
     y: Float[Array, "b n"]
-    count: Int[Array, " b"]
+    num_examples: Int[Array, " b"]
 
 
 Data = Examples | GramStatistics
@@ -23,7 +23,7 @@ def statistics(data: Data) -> GramStatistics:
     """All that a model needs to know of contexts, in their precision."""
     if isinstance(data, GramStatistics):
         return data
-    if library.covers(data.x, data.y):
-        return GramStatistics(operations.gram(data.x, data.y), data.count)
+    if library.supports(data.x, data.y):
+        return GramStatistics(operations.gram(data.x, data.y), data.num_examples)
     tokens = jnp.concatenate([data.x, data.y[..., None]], axis=-1)
-    return GramStatistics(jnp.einsum("bni,bnj->bij", tokens, tokens), data.count)
+    return GramStatistics(jnp.einsum("bni,bnj->bij", tokens, tokens), data.num_examples)

@@ -22,25 +22,27 @@ class GramStatistics(eqx.Module):
     """
 
     gram: Float[Array, "*batch e e"]
-    count: Int[Array, "*batch"]
+    num_examples: Int[Array, "*batch"]
 
     def __check_init__(self):
         # Trees of axes, of flags and the like have the same structure, with leaves that are no arrays.
-        if not (hasattr(self.gram, "shape") and hasattr(self.count, "shape")):
+        if not (hasattr(self.gram, "shape") and hasattr(self.num_examples, "shape")):
             return
-        gram, count = self.gram.shape, self.count.shape
+        gram, num_examples = self.gram.shape, self.num_examples.shape
         if len(gram) < 2 or gram[-1] != gram[-2] or gram[-1] < 2:
             raise ValueError(f"`gram` must have shape (..., d+1, d+1) with d ≥ 1, got {gram}.")
-        if count != gram[:-2]:
-            raise ValueError(f"`count` must have the leading axes {gram[:-2]} of `gram`, got shape {count}.")
+        if num_examples != gram[:-2]:
+            raise ValueError(
+                f"`num_examples` must have the leading axes {gram[:-2]} of `gram`, got shape {num_examples}."
+            )
 
     @classmethod
     def from_data(cls, x: ArrayLike, y: ArrayLike) -> "GramStatistics":
         """Collect one context, `x` (n, d) and `y` (n,), or a batch of them with the same leading axes.
 
-        Sums are in 64 bits, whatever the data is.
+        Sums are in 64 bits, whatever the data is, unless JAX's 64-bit mode is off.
         """
-        x, y = (arguments.real_array(name, value).astype(float) for name, value in (("x", x), ("y", y)))
+        x, y = (_in_mode(name, value) for name, value in (("x", x), ("y", y)))
         if x.ndim < 2 or y.shape != x.shape[:-1]:
             raise ValueError(
                 f"`x` and `y` must have shapes (..., n, d) and (..., n), got {x.shape} and {y.shape}."
@@ -59,22 +61,25 @@ class GramStatistics(eqx.Module):
         """Collect one context that comes in pieces `(x, y)`, of which only one is in memory at a time."""
         total = None
         for x, y in chunks:
-            piece = cls.from_data(x, y)
-            total = piece if total is None else total.merge(piece)
+            chunk_stats = cls.from_data(x, y)
+            total = chunk_stats if total is None else total.merge(chunk_stats)
         if total is None:
             raise ValueError("`chunks` must hold at least one piece (x, y), got none.")
         return total
 
     @classmethod
-    def from_gram(cls, gram: ArrayLike, count: ArrayLike) -> "GramStatistics":
+    def from_gram(cls, gram: ArrayLike, num_examples: ArrayLike) -> "GramStatistics":
         """Take Gram matrices of shape (..., d+1, d+1) that were computed elsewhere, and their counts n."""
-        gram, counts = arguments.real_array("gram", gram), arguments.counts("count", count)
+        gram, counts = arguments.real_array("gram", gram), arguments.counts("num_examples", num_examples)
+        arguments.require_precision("gram", gram)
         if gram.ndim < 2 or gram.shape[-1] != gram.shape[-2] or gram.shape[-1] < 2:
             raise ValueError(f"`gram` must have shape (..., d+1, d+1) with d ≥ 1, got {gram.shape}.")
         if 0 in gram.shape:
             raise ValueError(f"`gram` must hold at least one matrix, got shape {gram.shape}.")
         if counts.ndim and counts.shape != gram.shape[:-2]:
-            raise ValueError(f"`count` must be one number or of shape {gram.shape[:-2]}, got {counts.shape}.")
+            raise ValueError(
+                f"`num_examples` must be one number or of shape {gram.shape[:-2]}, got {counts.shape}."
+            )
         transpose, values = jnp.swapaxes(gram, -1, -2), arguments.concrete(gram)
         if values is not None:
             tolerance = 1e-5 * np.abs(values).max()
@@ -83,24 +88,27 @@ class GramStatistics(eqx.Module):
             lowest = float(np.linalg.eigvalsh(values).min())
             if lowest < -tolerance:
                 raise ValueError(f"`gram` must have no negative eigenvalue, got {lowest:.3g}.")
-        return cls(gram=(gram + transpose) / 2, count=jnp.broadcast_to(counts, gram.shape[:-2]))
+        return cls(gram=(gram + transpose) / 2, num_examples=jnp.broadcast_to(counts, gram.shape[:-2]))
 
     def merge(self, other: "GramStatistics") -> "GramStatistics":
         """Statistics of both contexts read as one."""
         if self.dim != other.dim:
             raise ValueError(f"Contexts of {self.dim} and {other.dim} inputs cannot be merged.")
-        if self.count.shape != other.count.shape:
-            raise ValueError(f"Batches of shapes {self.count.shape} and {other.count.shape} cannot be merged.")
-        return GramStatistics(gram=self.gram + other.gram, count=self.count + other.count)
+        if self.num_examples.shape != other.num_examples.shape:
+            raise ValueError(
+                f"Batches of shapes {self.num_examples.shape} and {other.num_examples.shape} cannot be merged."
+            )
+        one, two = arguments.in_one_precision(self.gram, other.gram)
+        return GramStatistics(gram=one + two, num_examples=self.num_examples + other.num_examples)
 
-    def in_unit(self, unit: float | Float[Array, "*batch"]) -> "GramStatistics":
-        """The same contexts with labels divided by `unit`."""
-        return GramStatistics(gram=relabelled(self.gram, unit), count=self.count)
+    def divide_labels(self, label_scale: float | Float[Array, "*batch"]) -> "GramStatistics":
+        """The same contexts with labels divided by `label_scale`."""
+        return GramStatistics(gram=divide_labels(self.gram, label_scale), num_examples=self.num_examples)
 
     @property
     def label_rms(self) -> Float[Array, "*batch"]:
         """Root mean square of the labels, and 1 where all are zero."""
-        mean = self.yy / self.count.astype(self.gram.dtype)
+        mean = self.yy / self.num_examples.astype(self.gram.dtype)
         return jnp.sqrt(jnp.where(mean > 0, mean, 1))
 
     @property
@@ -124,16 +132,23 @@ class GramStatistics(eqx.Module):
         return self.gram[..., -1, -1]
 
 
-def relabelled(
-    gram: Float[Array, "*batch e e"], unit: float | Float[Array, "*batch"]
+def _in_mode(name: str, value: ArrayLike) -> Float[Array, "..."]:
+    """Return an array in the precision of JAX's mode, or refuse one that would lose digits by that."""
+    array = arguments.real_array(name, value)
+    arguments.require_precision(name, array)
+    return array.astype(float)
+
+
+def divide_labels(
+    gram: Float[Array, "*batch e e"], label_scale: float | Float[Array, "*batch"]
 ) -> Float[Array, "*batch e e"]:
-    """Gram matrices of the same tokens with labels divided by `unit`."""
-    unit = jnp.broadcast_to(jnp.asarray(unit, gram.dtype), gram.shape[:-2])[..., None]
-    scale = jnp.concatenate([jnp.ones_like(gram[..., 0, :-1]), 1 / unit], axis=-1)
+    """Gram matrices of the same tokens with labels divided by `label_scale`."""
+    label_scale = jnp.broadcast_to(jnp.asarray(label_scale, gram.dtype), gram.shape[:-2])[..., None]
+    scale = jnp.concatenate([jnp.ones_like(gram[..., 0, :-1]), 1 / label_scale], axis=-1)
     return gram * scale[..., :, None] * scale[..., None, :]
 
 
-def gram_from_factor(factor: Float[Array, "*batch e k"], count: int) -> GramStatistics:
-    """Return the statistics of `count` examples from a factor F of their Gram matrix, G = F Fᵀ."""
+def gram_from_factor(factor: Float[Array, "*batch e k"], num_examples: int) -> GramStatistics:
+    """Return the statistics of `num_examples` examples from a factor F of their Gram matrix, G = F Fᵀ."""
     gram = factor @ jnp.swapaxes(factor, -1, -2)
-    return GramStatistics(gram=gram, count=jnp.full(gram.shape[:-2], count))
+    return GramStatistics(gram=gram, num_examples=jnp.full(gram.shape[:-2], num_examples))

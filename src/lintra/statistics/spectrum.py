@@ -16,32 +16,32 @@ class Spectrum(eqx.Module):
 
     values: Float[Array, " d"]
     vectors: Float[Array, "d d"]
-    labels: Float[Array, " d"]  # α in the eigenbasis
+    alpha: Float[Array, " d"]  # α in the eigenbasis
 
     @classmethod
-    def of(cls, stats: GramStatistics) -> "Spectrum":
+    def from_statistics(cls, stats: GramStatistics) -> "Spectrum":
         """Decompose one context."""
         values, vectors = jnp.linalg.eigh(stats.xx)
         cutoff = stats.dim * jnp.finfo(values.dtype).eps * values[-1]
-        kept = (values > cutoff) & (jnp.arange(stats.dim) >= stats.dim - stats.count)
-        return cls(jnp.where(kept, values, 0), vectors, jnp.where(kept, stats.xy @ vectors, 0))
+        nonzero = (values > cutoff) & (jnp.arange(stats.dim) >= stats.dim - stats.num_examples)
+        return cls(jnp.where(nonzero, values, 0), vectors, jnp.where(nonzero, stats.xy @ vectors, 0))
 
     def ridge(self, penalty: Float[Array, "..."]) -> Float[Array, " d"]:
         """`(Σ + penalty)⁻¹ α`, by least norm where that inverse does not exist."""
-        return self.back(self.shrink(penalty))
+        return self.to_inputs(self.shrink(penalty))
 
     def shrink(self, penalty: Float[Array, "..."]) -> Float[Array, " d"]:
         """The same in the eigenbasis."""
         penalty = penalty.astype(self.values.dtype)
-        return self.labels * _safe_inverse(self.values + penalty)
+        return self.alpha * _safe_inverse(self.values + penalty)
 
-    def back(self, coordinates: Float[Array, " d"]) -> Float[Array, " d"]:
-        """From the eigenbasis to the inputs' own coordinates."""
+    def to_inputs(self, coordinates: Float[Array, " d"]) -> Float[Array, " d"]:
+        """From the eigenbasis to the inputs' coordinates."""
         return self.vectors @ coordinates
 
     def residual(self, label_square: Float[Array, ""]) -> Float[Array, ""]:
         """Sum of squared residuals of least squares, from `λ = Σ y²`."""
-        return jnp.maximum(label_square - jnp.sum(self.labels**2 * _safe_inverse(self.values)), 0)
+        return jnp.maximum(label_square - jnp.sum(self.alpha**2 * _safe_inverse(self.values)), 0)
 
 
 def _safe_inverse(values: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -2,13 +2,12 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln
 
 _SMALL_PANELS = 30  # halvings of the first panel towards zero
 
 
 def wishart_quadrature(
-    context: int, dim: int, order: int = 16
+    num_examples: int, dim: int, order: int = 16
 ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
     """Nodes s and weights with `E Σᵢ f(sᵢ) = Σ weights f(s)` over the eigenvalues of Σ ~ Wishart(n, I).
 
@@ -20,9 +19,9 @@ def wishart_quadrature(
     >>> round(float(weights @ s), 6)  # E tr Σ = n d
     200.0
     """
-    size = min(context, dim)  # for n < d the other d − n eigenvalues are zero
-    r, dr = _panels(context, dim, order)
-    functions = _laguerre_functions(r, size, abs(context - dim))
+    size = min(num_examples, dim)  # for n < d the other d − n eigenvalues are zero
+    r, dr = _panels(num_examples, dim, order)
+    functions = _laguerre_functions(r, size, abs(num_examples - dim))
     cumulative = _cumulative(functions, r, order)
     total = functions @ dr
     psi = total[:, None] - 2 * cumulative  # ∫ sign(t − r) of each function
@@ -34,17 +33,19 @@ def wishart_quadrature(
     inverse = np.linalg.inv((skew - skew.T) / 2)
     density = np.einsum("kj,jr,kr->r", inverse, functions, psi)
     nodes, weights = r**2, density * dr
-    if not np.allclose([weights.sum(), weights @ nodes], [size, context * dim], rtol=1e-10, atol=0):
-        raise ValueError(f"The eigenvalue density for context={context} and dim={dim} is beyond double precision.")
-    if context < dim:
-        nodes, weights = np.append(nodes, 0.0), np.append(weights, dim - context)
+    if not np.allclose([weights.sum(), weights @ nodes], [size, num_examples * dim], rtol=1e-10, atol=0):
+        raise ValueError(
+            f"The eigenvalue density for num_examples={num_examples} and dim={dim} is beyond double precision."
+        )
+    if num_examples < dim:
+        nodes, weights = np.append(nodes, 0.0), np.append(weights, dim - num_examples)
     return nodes, weights
 
 
-def _panels(context: int, dim: int, order: int) -> tuple[np.ndarray, np.ndarray]:
+def _panels(num_examples: int, dim: int, order: int) -> tuple[np.ndarray, np.ndarray]:
     """Gauss–Legendre panels over r = √s, on which the density lies up to a mass below 1e-20."""
-    centre, spread = np.sqrt(max(context, dim)), np.sqrt(min(context, dim)) + 8
-    num_panels = 48 + min(context, dim) // 2  # enough for every oscillation
+    centre, spread = np.sqrt(max(num_examples, dim)), np.sqrt(min(num_examples, dim)) + 8
+    num_panels = 48 + min(num_examples, dim) // 2  # enough for every oscillation
     edges = np.linspace(max(centre - spread, 0.0), centre + spread, num_panels + 1)
     if edges[0] == 0:  # eigenvalues near zero matter on every scale
         edges = np.concatenate([[0.0], edges[1] * 0.5 ** np.arange(_SMALL_PANELS, 0, -1), edges[1:]])
@@ -53,10 +54,12 @@ def _panels(context: int, dim: int, order: int) -> tuple[np.ndarray, np.ndarray]
     return (edges[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
 
 
-def _laguerre_functions(r: np.ndarray, size: int, excess: int) -> np.ndarray:
+def _laguerre_functions(r: np.ndarray, size: int, num_excess: int) -> np.ndarray:
     """Functions `pⱼ(r²) r^a e^(−r²/2)`, orthonormal on r > 0: Laguerre polynomials of order a − ½."""
-    order = excess - 0.5
-    scale = excess * np.log(r) - r**2 / 2 - (gammaln(excess + 0.5) - np.log(2)) / 2
+    from scipy.special import gammaln  # takes a third of a second
+
+    order = num_excess - 0.5
+    scale = num_excess * np.log(r) - r**2 / 2 - (gammaln(num_excess + 0.5) - np.log(2)) / 2
     previous, current = np.zeros_like(r), np.ones_like(r)
     functions = [np.exp(scale)]
     for j in range(size - 1):

@@ -1,8 +1,8 @@
-"""A grid of models, trained on this machine or on a cluster, each of them once."""
+"""Sweeps: grids of models, trained in processes or on a cluster, each model once."""
 
 from lintra.sweep.chain import Failure, train_cell, train_chain
 from lintra.sweep.grid import GRIDS, Cell, Chain, chain, shard
-from lintra.sweep.runner import run
+from lintra.sweep.runner import run_sweep
 from lintra.sweep.store import Store
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "Failure",
     "Store",
     "chain",
-    "run",
+    "run_sweep",
     "shard",
     "train_cell",
     "train_chain",

@@ -1,77 +1,83 @@
-"""One chain of a sweep, trained cell by cell in one place."""
+"""Training of one chain of a sweep, cell by cell in one process."""
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from lintra.runtime.cache import keep_compiled_programs
+from lintra.kernel.precision import in_64_bits
+from lintra.runtime.progress import Progress
 from lintra.sweep.grid import Cell, Chain
 from lintra.sweep.store import Store
-from lintra.training.loop import follow
-from lintra.training.stage import Shelf
+from lintra.training.loop import run_stages, training_key
+from lintra.training.stage import Cache
+from lintra.training.warm_starts import WarmStarts
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that could not be trained, and why."""
+    """A cell that could not be trained, and the reason."""
 
     cell: Cell
-    sentence: str
+    reason: str
 
 
-def train_chain(chain: Chain, folder: str, given_up: tuple[Failure, ...] = ()) -> list[Failure]:
-    """Train what is not in the store yet, and return what failed.
+def train_chain(chain: Chain, folder: str, skipped: tuple[Failure, ...] = ()) -> list[Failure]:
+    """Train the cells that are not in the store yet.
 
-    A cell that fails, or that was given up before, takes with it only those that start from it; a store that
-    cannot be written to takes the rest of the chain.
+    If a cell fails or is skipped, the cells that start from it fail too. If the store cannot be written to, all
+    remaining cells fail.
 
-    Arguments:
+    Args:
         chain: The cells.
-        folder: The store, which is there.
-        given_up: Cells that are not tried.
+        folder: Folder of the store, which exists.
+        skipped: Cells that are not trained, with the reasons.
+
+    Returns:
+        The cells that failed, the skipped ones included.
     """
-    os.environ.setdefault("NPROC", "1")  # threads of XLA, if it has none yet; their number shows in the last bits
-    keep_compiled_programs()
-    store, shelf = Store(Path(folder)), {}
-    failures = {failure.cell: failure.sentence for failure in given_up}
-    for place, cell in enumerate(chain):
-        if cell in failures or store.holds(cell):
+    store, cache = Store(Path(folder)), {}
+    reasons = {failure.cell: failure.reason for failure in skipped}
+    for position, cell in enumerate(chain):
+        if cell in reasons or store.holds(cell):
             continue
-        lost = [parent.name for parent in cell.parents().values() if parent in failures]
-        if lost:
-            failures[cell] = f"it starts from {lost[0]}, which failed"
+        failed_parents = [parent.name for parent in cell.parents().values() if parent in reasons]
+        if failed_parents:
+            reasons[cell] = f"it starts from {failed_parents[0]}, which failed"
             continue
         try:
-            train_cell(cell, store, shelf)
+            with in_64_bits():
+                train_cell(cell, store, cache)
         except OSError as error:
-            sentence = f"the store cannot be used: {error}"
-            failures |= {other: sentence for other in store.missing(chain[place:]) if other not in failures}
+            reason = f"the store cannot be used: {error}"
+            reasons |= {other: reason for other in store.missing(chain[position:]) if other not in reasons}
             break
         except Exception as error:
-            failures[cell] = f"{type(error).__name__}: {error}"
-    return [Failure(cell, sentence) for cell, sentence in failures.items()]
+            reasons[cell] = f"{type(error).__name__}: {error}"
+    return [Failure(cell, reason) for cell, reason in reasons.items()]
 
 
-def train_cell(cell: Cell, store: Store, shelf: Shelf | None = None) -> None:
-    """Train a cell and keep it, and its parents first where they are not in the store."""
-    known = {}
-    for name, parent in cell.parents().items():
+def train_cell(cell: Cell, store: Store, cache: Cache | None = None) -> None:
+    """Train a cell and store it, after those of its parents that are not in the store."""
+    parents = cell.parents()
+    for parent in parents.values():
         if not store.holds(parent):
-            train_cell(parent, store, shelf)
-        known[name] = store.load(parent)
+            train_cell(parent, store, cache)
+    warm_starts = WarmStarts(**{name: store.load(parent) for name, parent in parents.items()})
     with store.lock(cell):
         if store.holds(cell):
-            return  # someone else was quicker
-        begun, last = time.monotonic(), {}
+            return  # another process has trained it meanwhile
+        started, metrics = time.monotonic(), _LastMetrics()
+        stages = cell.recipe.stages(cell.spec, training_key(cell.seed), warm_starts)
+        model = run_stages(stages, warm_starts, cache, progress=metrics)[stages[-1].name]
+        store.write(cell, model, metrics.values, time.monotonic() - started)
 
-        def keep(stage: str, done: tuple[int, int], metrics: dict[str, Any]) -> None:
-            last.update(metrics)
 
-        key = jax.random.split(jax.random.key(cell.seed))[0]
-        stages = cell.recipe.stages(cell.task, key, tuple(known))
-        model = follow(stages, known, shelf, report=keep)[stages[-1].name]
-        store.write(cell, model, last, time.monotonic() - begun)
+class _LastMetrics(Progress):
+    """Keeps the last value of each metric."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def update(self, done: int, **fields: Any) -> None:
+        self.values |= fields

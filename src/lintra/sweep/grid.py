@@ -1,52 +1,59 @@
-"""What a sweep trains: cells, the cells that each one starts from, and the chains in which they are trained.
+"""Grids of models: cells, the cells that each one starts from, and chains of cells.
 
-A deeper model starts from a shallower one, DIAG knows GD++ of the same depth, FULL knows DIAG, and two heads know
-one. So all cells of one noise prior and seed hang together: they are a chain, which is trained in one place.
+A model starts from the one with a layer less, from the one of the next smaller family and from the one with a head
+less. So all cells of one noise prior and seed depend on each other: they are a chain, which is trained in one
+place.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from lintra._version import __version__
 from lintra.evaluation import paper
 from lintra.models import families
-from lintra.models.spec import Task
+from lintra.models.gdpp import GDPlusPlus
+from lintra.models.spec import ModelSpec
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.recipes.fast import Fast
 from lintra.training.version import TRAINING_VERSION
+from lintra.training.warm_starts import smaller_spec
 
-_COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2), "full": (22.0, 6.0)}  # seconds, and seconds a layer, about
+_COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2)}  # approximate seconds, and seconds per layer and head
+_DESCENT_COST = (22.0, 6.0)  # of families that are trained by gradient descent
+_ONE_SEED = ("gd++",)  # families that are fitted without sequences, of which grids have one seed
 
 
 @dataclass(frozen=True)
 class Cell:
     """One model to train.
 
-    Arguments:
-        task: What it is.
-        seed: Seed of its training; GD++ is fitted without sequences, and grids have one seed of it.
-        recipe: How it is trained.
+    Args:
+        spec: The model.
+        seed: Number of the random key of its training. Default: 0.
+        recipe: How it is trained. Default: `Fast()`.
 
-    >>> cell = Cell(Task("full", 3, "uniform(0,5)"), seed=2)
+    >>> cell = Cell(ModelSpec("full", 3, "uniform(0,5)"), seed=2)
     >>> cell.name, sorted(cell.parents())
-    ('full-3-uniform(0,5)-seed2', ['diag', 'shallower'])
+    ('full-3-uniform(0,5)-seed2', ['shallower', 'smaller'])
     """
 
-    task: Task
+    spec: ModelSpec
     seed: int = 0
-    recipe: Fast = field(default_factory=Fast)
+    recipe: AbstractRecipe = field(default_factory=Fast)
 
     @property
     def name(self) -> str:
-        """The task's name and the seed, if it is not 0."""
-        return self.task.name + (f"-seed{self.seed}" if self.seed else "")
+        """The model's name, and the seed if it is not 0."""
+        return self.spec.name + (f"-seed{self.seed}" if self.seed else "")
 
     @property
-    def key(self) -> str:
-        """A hash of everything that the result follows from."""
+    def digest(self) -> str:
+        """A hash of everything that the result depends on."""
         content = {
-            "task": asdict(self.task),
+            "spec": self.spec.settings(),
             "seed": self.seed,
             "recipe": self.recipe.settings(),
             "version": __version__,
@@ -56,29 +63,28 @@ class Cell:
 
     @property
     def cost(self) -> float:
-        """How long it takes, about, in seconds."""
-        once, layer = _COSTS[self.task.variant]
-        return once + layer * self.task.layers * self.task.heads
+        """Approximate duration of its training, in seconds."""
+        once, layer = _COSTS.get(self.spec.family, _DESCENT_COST)
+        return once + layer * self.spec.num_layers * self.spec.num_heads
 
     def parents(self) -> dict[str, "Cell"]:
-        """The cells that this one starts from, by the names by which recipes know them."""
-        task, parents = self.task, {}
-        if task.layers > 1:
-            parents["shallower"] = replace(self, task=replace(task, layers=task.layers - 1))
-        if task.variant == "diag":
-            parents["gd++"] = Cell(replace(task, variant="gd++", heads=1), 0, self.recipe)
-        if task.variant == "full":
-            parents["diag"] = replace(self, task=replace(task, variant="diag"))
-        if task.heads > 1 and task.variant != "gd++":  # whose heads only add up
-            parents["fewer-heads"] = replace(self, task=replace(task, heads=task.heads - 1))
+        """The cells that this one starts from, by the fields of `WarmStarts`."""
+        spec, parents = self.spec, {}
+        if spec.num_layers > 1:
+            parents["shallower"] = replace(self, spec=replace(spec, num_layers=spec.num_layers - 1))
+        if (smaller := smaller_spec(spec)) is not None:
+            seed = 0 if smaller.family in _ONE_SEED else self.seed
+            parents["smaller"] = replace(self, spec=smaller, seed=seed)
+        if spec.num_heads > 1 and spec.family != GDPlusPlus.family:  # whose heads only add up
+            parents["fewer_heads"] = replace(self, spec=replace(spec, num_heads=spec.num_heads - 1))
         return parents
 
 
 Chain = tuple[Cell, ...]
-"""Cells that hang together, each after its parents."""
+"""Cells that depend on each other, each after its parents."""
 
 
-def table1(*, noises: Iterable[str] = paper.NOISES, layers: int = 7, seeds: int = 5) -> list[Chain]:
+def table1(*, noises: Iterable[str] = paper.NOISES, num_layers: int = 7, num_seeds: int = 5) -> list[Chain]:
     """Table 1, and for Figures 5 and 7 eight layers and five seeds at `uniform(0,5)`.
 
     >>> chains = table1()
@@ -87,72 +93,72 @@ def table1(*, noises: Iterable[str] = paper.NOISES, layers: int = 7, seeds: int 
     """
     chains = []
     for noise in noises:
-        figured = noise == "uniform(0,5)"
-        for seed in range(seeds if figured else 1):
-            chains.append(chain(noise, layers + (figured and layers == 7), seed=seed))
+        in_figures = noise == "uniform(0,5)"
+        depth = num_layers + 1 if in_figures and num_layers == 7 else num_layers
+        chains += [chain(noise, depth, seed=seed) for seed in range(num_seeds if in_figures else 1)]
     return chains
 
 
-def figure8(*, noises: Iterable[str] = ("uniform(0,5)", "choice(1,3)"), layers: int = 12) -> list[Chain]:
+def figure8(*, noises: Iterable[str] = ("uniform(0,5)", "choice(1,3)"), num_layers: int = 12) -> list[Chain]:
     """Figure 8: GD++, DIAG and FULL with one head, and DIAG with two, up to twelve layers.
 
     >>> [len(chain) for chain in figure8()]
     [48, 48]
     """
-    return [chain(noise, layers) + chain(noise, layers, heads=2, variants=("diag",)) for noise in noises]
+    return [
+        chain(noise, num_layers) + chain(noise, num_layers, num_heads=2, families=("diag",)) for noise in noises
+    ]
 
 
-def tiny(*, noises: Iterable[str] = ("fixed(1)", "choice(1,3)"), layers: int = 2) -> list[Chain]:
-    """A grid that takes seconds, to try a sweep with."""
-    recipe, variants = Fast(blocks=4), ("gd++", "diag")
-    return [chain(noise, layers, dim=3, context=8, variants=variants, recipe=recipe) for noise in noises]
+def tiny(*, noises: Iterable[str] = ("fixed(1)", "choice(1,3)"), num_layers: int = 2) -> list[Chain]:
+    """A small grid, which is trained in seconds."""
+    recipe, families = Fast(num_blocks=4), ("gd++", "diag")
+    return [chain(NoisyRegression(3, 8, noise), num_layers, families=families, recipe=recipe) for noise in noises]
 
 
 GRIDS = {"table1": table1, "figure8": figure8, "tiny": tiny}
 
 
 def chain(
-    noise: str,
-    layers: int,
+    problem: NoisyRegression | str,
+    num_layers: int,
     *,
     seed: int = 0,
-    heads: int = 1,
-    dim: int = 10,
-    context: int = 20,
-    variants: tuple[str, ...] = families.VARIANTS,
-    recipe: Fast | None = None,
+    num_heads: int = 1,
+    families: tuple[str, ...] = families.PAPER_FAMILIES,
+    recipe: AbstractRecipe | None = None,
 ) -> Chain:
-    """All depths of some families at one noise prior; seeds other than the first leave GD++ to the first."""
-    variants = tuple(variant for variant in variants if not seed or variant != "gd++")
+    """All depths of some families for one problem. Only the chain of seed 0 has GD++, which the others share."""
+    families = tuple(family for family in families if not seed or family not in _ONE_SEED)
     recipe = Fast() if recipe is None else recipe
     return tuple(
-        Cell(Task(variant, depth, noise, heads=heads, dim=dim, context=context), seed, recipe)
-        for variant in variants
-        for depth in range(1, layers + 1)
+        Cell(ModelSpec(family, depth, problem, num_heads), seed, recipe)
+        for family in families
+        for depth in range(1, num_layers + 1)
     )
 
 
-def shard(chains: list[Chain], number: int, count: int) -> list[Chain]:
-    """The chains of one shard of several, so that all have about as much to do.
+def shard(chains: list[Chain], number: int, num_shards: int) -> list[Chain]:
+    """The chains of one of several shards of about the same duration.
 
     >>> [len(shard(table1(), number, 4)) for number in (1, 2, 3, 4)]
     [3, 3, 4, 4]
     """
-    if not 1 <= number <= count:
-        raise ValueError(f"`shard` must be from 1/N to N/N, got {number}/{count}.")
-    if count > len(chains):
+    if not 1 <= number <= num_shards:
+        raise ValueError(f"`shard` must be from 1/N to N/N, got {number}/{num_shards}.")
+    if num_shards > len(chains):
         raise ValueError(
             f"`shard` must have at most {len(chains)} parts, since there are {len(chains)} chains and each is "
-            f"trained in one place, got {number}/{count}."
+            f"trained in one place, got {number}/{num_shards}."
         )
-    loads, shares = [0.0] * count, [[] for _ in range(count)]
-    for heaviest in sorted(chains, key=total_cost, reverse=True):
-        least = loads.index(min(loads))
-        shares[least].append(heaviest)
-        loads[least] += total_cost(heaviest)
-    return shares[number - 1]
+    costs, shards = [0.0] * num_shards, [[] for _ in range(num_shards)]
+    for chain in sorted(chains, key=total_cost, reverse=True):
+        cheapest = costs.index(min(costs))
+        shards[cheapest].append(chain)
+        costs[cheapest] += total_cost(chain)
+    return shards[number - 1]
 
 
 def total_cost(cells: Iterable[Cell]) -> float:
-    """How long these cells take, about, in seconds on one core."""
+    """Approximate duration of their training, in seconds on one core."""
     return sum(cell.cost for cell in cells)

@@ -7,14 +7,15 @@ it and see the check fail.
 from collections.abc import Callable, Iterable
 
 from lintra import arguments
-from lintra.theory.check import Check, Finding, Slope
+from lintra.kernel.precision import in_64_bits
+from lintra.theory.check import Check, ClaimResult, LineFit
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
 from lintra.theory.implicit import equations_8_to_10, lemma_4_3, lemma_4_4, theorem_4_1
 from lintra.theory.noise_levels import section_5_2, section_5_3, theorem_5_2
 from lintra.theory.optima import best_polynomial, known_noise, more_heads, one_layer, unknown_noise
 from lintra.theory.quadratic import theorem_4_2
 
-CLAIMS: dict[str, Callable[[], Finding]] = {
+CLAIMS: dict[str, Callable[[], ClaimResult]] = {
     "theorem-4.1": theorem_4_1,
     "theorem-4.2": theorem_4_2,
     "lemma-4.3": lemma_4_3,
@@ -40,14 +41,15 @@ def statement(claim: str) -> str:
     return " ".join((CLAIMS[claim].__doc__ or "").split())
 
 
-def run(claims: Iterable[str] = tuple(CLAIMS)) -> dict[str, Finding]:
+def check_claims(claims: Iterable[str] = tuple(CLAIMS)) -> dict[str, ClaimResult]:
     """Check these claims.
 
-    >>> all(check.expected for check in run(["lemma-a.3"])["lemma-a.3"].checks)
+    >>> all(check.expected for check in check_claims(["lemma-a.3"])["lemma-a.3"].checks)
     True
     """
-    chosen = [arguments.one_of("claim", claim, tuple(CLAIMS)) for claim in claims]
-    return {claim: CLAIMS[claim]() for claim in chosen}
+    names = [arguments.one_of("claim", claim, tuple(CLAIMS)) for claim in claims]
+    with in_64_bits():
+        return {claim: CLAIMS[claim]() for claim in names}
 
 
-__all__ = ["CLAIMS", "Check", "Finding", "Slope", "run", "statement"]
+__all__ = ["CLAIMS", "Check", "ClaimResult", "LineFit", "check_claims", "statement"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lintra.display import Plot
+from lintra.display import Plot, Row
 
 _HOLDS = {
     "=": lambda measured, predicted, tolerance: abs(measured - predicted) <= tolerance,
@@ -49,14 +49,14 @@ class Check:
         """Whether it holds, or is a misprint and does not."""
         return self.holds != self.misprint
 
-    def row(self) -> dict[str, Any]:
-        """For tables and JSON."""
+    def to_row(self) -> Row:
+        """Return a row for tables and JSON."""
         names = ("claim", "statement", "measured", "relation", "predicted", "tolerance")
         return {name: getattr(self, name) for name in names} | {"holds": self.holds, "misprint": self.misprint}
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimResult:
     """The checks of one claim, and its plots."""
 
     checks: list[Check]
@@ -64,7 +64,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Slope:
+class LineFit:
     """A straight line through points by least squares.
 
     Attributes:
@@ -76,10 +76,10 @@ class Slope:
     standard_error: float
 
     @classmethod
-    def of(cls, x: Any, y: Any, error: Any = None) -> "Slope":
+    def fit(cls, x: Any, y: Any, error: Any = None) -> "LineFit":
         """Fit points.
 
-        >>> Slope.of([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
+        >>> LineFit.fit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0]).value
         2.0
         """
         x, y = np.asarray(x, float), np.asarray(y, float)

@@ -14,7 +14,7 @@ import numpy as np
 from lintra.display import Curve, Plot
 from lintra.models.gdpp import GDPlusPlus
 from lintra.statistics.gram import GramStatistics
-from lintra.theory.check import Check, Finding, Slope
+from lintra.theory.check import Check, ClaimResult, LineFit
 
 _KAPPAS = tuple(float(kappa) for kappa in np.logspace(1, 8, 29))
 _DIGITS = tuple(round(digits) for digits in np.geomspace(2, 1000, 25))  # of 1/ε
@@ -34,24 +34,24 @@ def num_layers(kappa: float, digits: float, shrink: Callable[[Decimal], Decimal]
     return layers
 
 
-def construction(kappa: float, layers: int, top: float = 1.0) -> np.ndarray:
+def construction(kappa: float, num_layers: int, top: float = 1.0) -> np.ndarray:
     """`(ω_xx, ω_yx)` of every layer for eigenvalues of Σ from top/κ to top."""
     low, high, rates = top / kappa, top, []
-    for _ in range(layers - 1):
+    for _ in range(num_layers - 1):
         rate = 1 / (3 * high)
         rates.append((-rate, 0.0))
         low, high = low * (1 - rate * low) ** 2, high * (1 - rate * high) ** 2
     return np.asarray([*rates, (0.0, -1 / low)])
 
 
-def theorem_5_1(shrink: Callable[[Decimal], Decimal] = spread) -> Finding:
+def theorem_5_1(shrink: Callable[[Decimal], Decimal] = spread) -> ClaimResult:
     """Theorem 5.1: layers against κ and ε, beside gradient descent, conjugate gradients and Newton–Schulz."""
     with localcontext() as arithmetic:
         arithmetic.prec = 60  # the recursion loses no digits, and the exponent has no end
         by_kappa = [num_layers(kappa, 6, shrink) for kappa in _KAPPAS]
         by_digits = [num_layers(100.0, digits, shrink) for digits in _DIGITS]
-    in_kappa = Slope.of(np.log(_KAPPAS), by_kappa)
-    in_digits = Slope.of(np.log2(_DIGITS), by_digits)
+    in_kappa = LineFit.fit(np.log(_KAPPAS), by_kappa)
+    in_digits = LineFit.fit(np.log2(_DIGITS), by_digits)
     checks = [
         Check(
             "theorem-5.1",
@@ -79,14 +79,14 @@ def theorem_5_1(shrink: Callable[[Decimal], Decimal] = spread) -> Finding:
         for name in others
         if name != "gradient descent"
     ]
-    newton = Slope.of(np.log(_KAPPAS), [others["Newton–Schulz"](kappa) for kappa in _KAPPAS])
+    newton = LineFit.fit(np.log(_KAPPAS), [others["Newton–Schulz"](kappa) for kappa in _KAPPAS])
     statement = f"Newton–Schulz needs more a factor of κ: slope {newton} against GD++'s 1/ln(9/4)"
     checks.append(Check("theorem-5.1", statement, newton.value, 1 / math.log(2), 3 * newton.standard_error))
     plots = [
         Plot("Layers or steps for an error of 1e-6", "Condition number κ", "Layers", against),
         Plot("Layers or steps at κ = 100", "Digits, log₁₀ 1/ε", "Layers", digits),
     ]
-    return Finding(checks, plots)
+    return ClaimResult(checks, plots)
 
 
 def rivals(digits: float) -> dict[str, Callable[[float], float]]:
@@ -104,7 +104,7 @@ def rivals(digits: float) -> dict[str, Callable[[float], float]]:
     }
 
 
-def lemma_a_2(error: float = 1.0) -> Finding:
+def lemma_a_2(error: float = 1.0) -> ClaimResult:
     """Lemma A.2: with eigenvalues of Σ from 1 to 1 + ε one gradient step is off by at most ε."""
     rng, checks = np.random.default_rng(0), []
     for epsilon in (0.1, 1e-3):
@@ -115,10 +115,10 @@ def lemma_a_2(error: float = 1.0) -> Finding:
             worst = max(worst, float(np.linalg.norm(y @ x - best) / np.linalg.norm(best)))
         statement = f"error of one step, the worst of 50 contexts with ε = {epsilon:g}"
         checks.append(Check("lemma-a.2", statement, worst, error * epsilon, 1e-12, "≤"))
-    return Finding(checks)
+    return ClaimResult(checks)
 
 
-def lemma_a_3(third: float = 1 / 3, limit: float = 0.75) -> Finding:
+def lemma_a_3(third: float = 1 / 3, limit: float = 0.75) -> ClaimResult:
     """Lemma A.3: the spread shrinks by a constant factor, then to ¾ of its square (2 is printed, as a bound)."""
     kappas = np.concatenate([np.linspace(1.1, 2, 50), np.logspace(0.4, 8, 50)])
     factor = max(_shrunk(kappa, third) / kappa for kappa in kappas)
@@ -126,7 +126,7 @@ def lemma_a_3(third: float = 1 / 3, limit: float = 0.75) -> Finding:
     squares = [(_shrunk(1 + e, third) - 1) / e**2 for e in small[small > 1e-4]]
     exact = max(abs(float(spread(Decimal(k - 1))) / (_shrunk(k, third) - 1) - 1) for k in kappas)
     least = (4 / 9) / (1 - 1 / 3.3) ** 2
-    return Finding(
+    return ClaimResult(
         [
             Check("lemma-a.3", "largest κ'/κ for κ from 1.1 to 1e8", float(factor), least, 1e-9),
             Check("lemma-a.3", "κ'/κ for large κ", _shrunk(1e8, third) / 1e8, 4 / 9, 1e-6),

@@ -14,7 +14,7 @@ from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.families import FAMILIES
 from lintra.statistics.gram import GramStatistics
-from lintra.theory.check import Check, Finding
+from lintra.theory.check import Check, ClaimResult
 
 _DIM, _CONTEXT, _LAYERS = 4, 7, 4
 _EXACT = 1e-11  # relative, for identities
@@ -24,9 +24,9 @@ Context = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Inputs, labels and a query."""
 
 
-def context(seed: int = 0) -> Context:
+def small_context(number: int = 0) -> Context:
     """A small context with noise."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(number)
     x, query = rng.normal(size=(_CONTEXT, _DIM)), rng.normal(size=_DIM)
     return x, x @ rng.normal(size=_DIM) + 0.5 * rng.normal(size=_CONTEXT), query
 
@@ -36,7 +36,7 @@ def models(*families: str) -> Iterator[tuple[str, AbstractModel]]:
     for family in families:
         for heads in (1, 2, 3):
             key = jax.random.fold_in(jax.random.key(3), heads)
-            settings = {"dim": _DIM, "context": _CONTEXT, "num_heads": heads, "scale": 0.25}
+            settings = {"dim": _DIM, "num_examples": _CONTEXT, "num_heads": heads, "scale": 0.25}
             yield f"{family} with {heads} heads", FAMILIES[family].random(_LAYERS, **settings, key=key)
 
 
@@ -45,36 +45,39 @@ def history(model: AbstractModel, data: Context) -> list[np.ndarray]:
     return [np.asarray(seen) for seen in tokens.forward(*map(jnp.asarray, (*model.matrices(), *data)))]
 
 
-def theorem_4_1(readout: float = -1.0) -> Finding:
+def theorem_4_1(readout: float = -1.0) -> ClaimResult:
     """Theorem 4.1: tokens after every layer are linear in the input, by M, u, w and a."""
-    x, y, query = context()
+    x, y, query = small_context()
     stats, checks = GramStatistics.from_data(x, y), []
     for name, model in models("full", "diag", "gd++"):
-        moved, error = model.implicit(stats), 0.0
+        implicit_map, error = model.implicit(stats), 0.0
         for layer, seen in enumerate(history(model, (x, y, query))):
-            M, u, w, a = (np.asarray(part)[layer] for part in (moved.M, moved.u, moved.w, moved.a))
+            M, u, w, a = (
+                np.asarray(part)[layer]
+                for part in (implicit_map.M, implicit_map.u, implicit_map.w, implicit_map.a)
+            )
             inputs = np.vstack([x @ M.T + y[:, None] * u, M @ query])
             labels = np.append(a * y - x @ w, readout * w @ query)
-            error = max(error, _apart(np.column_stack([inputs, labels]), seen))
+            error = max(error, _relative_difference(np.column_stack([inputs, labels]), seen))
         checks.append(Check("theorem-4.1", f"tokens follow (M, u, w, a), {name}", error, 0.0, _EXACT))
-    return Finding(checks)
+    return ClaimResult(checks)
 
 
-def lemma_4_3(sign: float = -1.0) -> Finding:
+def lemma_4_3(sign: float = -1.0) -> ClaimResult:
     """Lemma 4.3 with `M ← (I + A) M − b wᵀ`; the paper prints a plus."""
-    x, y, query = context()
+    x, y, query = small_context()
     stats, checks = GramStatistics.from_data(x, y), []
     for name, model in models("full", "diag", "gd++"):
-        moved = model.implicit(stats)
-        expected = [np.asarray(part) for part in (moved.M, moved.u, moved.w, moved.a)]
+        implicit_map = model.implicit(stats)
+        expected = [np.asarray(part) for part in (implicit_map.M, implicit_map.u, implicit_map.w, implicit_map.a)]
         for used, misprint in ((sign, False), (-sign, True)):
             if misprint and name.startswith("gd++"):
                 continue  # b = 0: the sign cannot be told
-            found = lemma_4_3_recursion(model, (x, y, query), used)
-            error = max(_apart(part, whole) for part, whole in zip(found, expected, strict=True))
+            computed = lemma_4_3_recursion(model, (x, y, query), used)
+            error = max(_relative_difference(part, whole) for part, whole in zip(computed, expected, strict=True))
             form = f"M ← (I + A) M {'-+'[used > 0]} b wᵀ"
             checks.append(Check("lemma-4.3", f"{form}, {name}", error, 0.0, _EXACT, misprint=misprint))
-    return Finding(checks)
+    return ClaimResult(checks)
 
 
 def lemma_4_3_recursion(model: AbstractModel, data: Context, sign: float) -> tuple[np.ndarray, ...]:
@@ -83,7 +86,7 @@ def lemma_4_3_recursion(model: AbstractModel, data: Context, sign: float) -> tup
     P, Q = model.matrices()
     states = [np.column_stack([x, y]), *(seen[:-1] for seen in history(model, data))]
     M, u, w, a = np.eye(_DIM), np.zeros(_DIM), np.zeros(_DIM), 1.0
-    found: list[tuple] = []
+    objects: list[tuple] = []
     for p, q, seen in zip(P, Q, states, strict=False):
         middle = np.sum(p @ (seen.T @ seen) @ q, axis=0)
         A, b, c, d = middle[:-1, :-1], middle[:-1, -1], middle[-1, :-1], middle[-1, -1]
@@ -93,34 +96,38 @@ def lemma_4_3_recursion(model: AbstractModel, data: Context, sign: float) -> tup
             (1 + d) * a + c @ u,
             (1 + d) * w - M.T @ c,
         )
-        found.append((M, u, w, a))
-    return tuple(np.asarray(part) for part in zip(*found, strict=True))
+        objects.append((M, u, w, a))
+    return tuple(np.asarray(part) for part in zip(*objects, strict=True))
 
 
-def lemma_4_4(power: int = 0, half: float = -0.5) -> Finding:
+def lemma_4_4(power: int = 0, half: float = -0.5) -> ClaimResult:
     """Lemmas 4.4 and A.1: the momentum form of DIAG, with `M + u w*ᵀ` where the paper prints `M + a u w*ᵀ`."""
-    x, y, _ = context(1)
+    x, y, _ = small_context(1)
     stats, checks = GramStatistics.from_data(x, y), []
     for name, model in models("diag"):
         assert isinstance(model, Diagonal)
-        omega, moved = np.asarray(model.omega) / _CONTEXT, model.implicit(stats)
-        M, u, w, a = (np.asarray(part) for part in (moved.M, moved.u, moved.w, moved.a))
+        omega, implicit_map = np.asarray(model.omega) / _CONTEXT, model.implicit(stats)
+        M, u, w, a = (
+            np.asarray(part) for part in (implicit_map.M, implicit_map.u, implicit_map.w, implicit_map.a)
+        )
         start = (np.eye(_DIM), np.zeros(_DIM), np.zeros(_DIM), 1.0)
         before = [start, *zip(M, u, w, a, strict=True)][:-1]
         for used, misprint in ((power, False), (1 - power, True)):
             error = attention = 0.0
             for layer, state in enumerate(before):
                 found_u, found_w, alpha = momentum_step(omega[layer], state, x, y, used)
-                error = max(error, _apart(found_u, u[layer]), _apart(found_w, w[layer]))
+                error = max(
+                    error, _relative_difference(found_u, u[layer]), _relative_difference(found_w, w[layer])
+                )
                 inputs, labels = x @ state[0].T + y[:, None] * state[1], state[3] * y - x @ state[2]
-                attention = max(attention, _apart(alpha, labels @ inputs))
+                attention = max(attention, _relative_difference(alpha, labels @ inputs))
             form = "M + a u w*ᵀ" if used else "M + u w*ᵀ"
             checks += [
                 Check("lemma-a.1", f"momentum form with {form}, {name}", error, 0.0, _EXACT, misprint=misprint),
                 Check("lemma-a.1", f"αˡ with {form}, {name}", attention, 0.0, _EXACT, misprint=misprint),
             ]
     checks += [_gradient(x, y, half), _gradient(x, y, 1.0, misprint=True)]
-    return Finding(checks)
+    return ClaimResult(checks)
 
 
 def momentum_step(
@@ -142,29 +149,29 @@ def momentum_step(
 def _gradient(x: np.ndarray, y: np.ndarray, factor: float, *, misprint: bool = False) -> Check:
     """`Σ (a w* − w)` against the slope of `f(w) = Σᵢ (a yᵢ − ⟨w, xᵢ⟩)²`."""
     a, w = 0.7, np.arange(1.0, _DIM + 1)
-    slope = np.asarray(jax.grad(lambda w: ((a * y - x @ w) ** 2).sum())(w))
+    gradient = np.asarray(jax.grad(lambda w: ((a * y - x @ w) ** 2).sum())(w))
     best = np.linalg.lstsq(x, y, rcond=None)[0]
-    error = _apart(factor * slope, x.T @ x @ (a * best - w))
+    error = _relative_difference(factor * gradient, x.T @ x @ (a * best - w))
     return Check("lemma-4.4", f"Σ(a w* − w) is {factor:g} ∇f", error, 0.0, _EXACT, misprint=misprint)
 
 
-def equations_8_to_10(index: str = "lhi,lhj->lij") -> Finding:
+def equations_8_to_10(index: str = "lhi,lhj->lij") -> ClaimResult:
     """Eqs. (8)–(10): four ω say all; one head ties them together, and more heads do not."""
-    x, y, query = context(2)
+    x, y, query = small_context(2)
     checks = []
     for name, model in models("diag"):
         assert isinstance(model, Diagonal)
         P, Q = model.matrices()
         ends = [np.stack([matrix[..., 0, 0], matrix[..., -1, -1]], axis=-1) for matrix in (P, Q)]
         omega = np.einsum(index, *ends)
-        error = _apart(diagonal_layers(omega, x, y, query), history(model, (x, y, query))[-1])
+        error = _relative_difference(diagonal_layers(omega, x, y, query), history(model, (x, y, query))[-1])
         checks.append(Check("eq-10", f"four ω a layer do what P and Q do, {name}", error, 0.0, _EXACT))
         tie = np.abs(omega[:, 0, 0] * omega[:, 1, 1] - omega[:, 0, 1] * omega[:, 1, 0]).max() / (omega**2).max()
         if model.num_heads == 1:
             checks.append(Check("eq-9", f"ω_xx ω_yy = ω_xy ω_yx, {name}", float(tie), 0.0, _EXACT))
         else:
             checks.append(Check("eq-9", f"ω_xx ω_yy ≠ ω_xy ω_yx, {name}", float(tie), _SEEN, 0.0, "≥"))
-    return Finding(checks)
+    return ClaimResult(checks)
 
 
 def diagonal_layers(omega: np.ndarray, x: np.ndarray, y: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -179,6 +186,6 @@ def diagonal_layers(omega: np.ndarray, x: np.ndarray, y: np.ndarray, query: np.n
     return np.column_stack([inputs, labels])
 
 
-def _apart(found: np.ndarray, expected: np.ndarray) -> float:
+def _relative_difference(computed: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference, as a share of the largest number."""
-    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-300))
+    return float(np.abs(computed - expected).max() / max(np.abs(expected).max(), 1e-300))

@@ -20,17 +20,17 @@ from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_statistics
 from lintra.statistics.spectrum import Spectrum
 from lintra.statistics.wishart import wishart_quadrature
-from lintra.theory.check import Check, Finding
+from lintra.theory.check import Check, ClaimResult
 
 _NOISE = "uniform(0,5)"
 _ERRORS = 4
 _SEQUENCES = 65_536
 
 
-def one_layer(extra: float = 1.0) -> Finding:
+def one_layer(extra: float = 1.0) -> ClaimResult:
     """The best single layer is `ω_yx = −1/(n + d + 1 + E[σ²])`, for all three families; nearby ones are worse."""
     problem = NoisyRegression(noise=_NOISE)
-    n, d, moment = problem.context, problem.dim, problem.noise.second_moment
+    n, d, moment = problem.num_examples, problem.dim, problem.noise.second_moment
     rate = -1 / (n + d + extra + moment)
 
     closed = closed_form.one_layer_loss(problem)
@@ -39,53 +39,53 @@ def one_layer(extra: float = 1.0) -> Finding:
         return exact_loss(GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d), problem)
 
     step = 1e-3 * abs(rate)
-    slope = (loss(rate + step) - loss(rate - step)) / (2 * step) * abs(rate) / loss(rate)
+    gradient = (loss(rate + step) - loss(rate - step)) / (2 * step) * abs(rate) / loss(rate)
     claims = [
         Check("one-layer", "loss of the best rate, against the closed form", loss(rate), closed, 1e-9),
-        Check("one-layer", "slope of the loss there", slope, 0.0, 1e-8),
+        Check("one-layer", "slope of the loss there", gradient, 0.0, 1e-8),
     ]
     model = GDPlusPlus(np.asarray([[[0.0, n * rate]]]), n, d).to_full()
     statement = "largest slope in an entry of FULL's P or Q there, in standard errors"
-    claims.append(Check("one-layer", statement, _full_slope(model), 0.0, 5.0))
-    for variant in families.VARIANTS:
-        card = zoo.card(f"{variant}-1-{_NOISE}")
+    claims.append(Check("one-layer", statement, _full_gradient(model), 0.0, 5.0))
+    for family in families.PAPER_FAMILIES:
+        card = zoo.card(f"{family}-1-{_NOISE}")
         best = closed_form.adjusted(closed, problem)
-        statement = f"adjusted loss of the published {variant}-1-{_NOISE}"
+        statement = f"adjusted loss of the published {family}-1-{_NOISE}"
         claims.append(Check("one-layer", statement, card["adjusted_loss"], best, _ERRORS * card["standard_error"]))
-    return Finding(claims)
+    return ClaimResult(claims)
 
 
-def _full_slope(model: Full) -> float:
+def _full_gradient(model: Full) -> float:
     """The largest slope of the loss in an entry of P or Q, in standard errors."""
     problem = NoisyRegression(noise=_NOISE)
 
     @jax.jit
-    def slope(key: jax.Array) -> jax.Array:
-        stats, truth = sample_statistics(problem, key, (4096,))
-        slopes = jax.grad(lambda model: model.distance(stats.gram / model.context, truth.weights))(model)
-        return jnp.concatenate([jnp.ravel(slopes.p), jnp.ravel(slopes.q)])
+    def gradient(key: jax.Array) -> jax.Array:
+        stats, truth = sample_statistics(problem, (4096,), key=key)
+        gradients = jax.grad(lambda model: model.loss(stats.gram / model.num_examples, truth.weights))(model)
+        return jnp.concatenate([jnp.ravel(gradients.p), jnp.ravel(gradients.q)])
 
-    values = np.asarray([slope(key) for key in jax.random.split(jax.random.key(5), 64)])
+    values = np.asarray([gradient(key) for key in jax.random.split(jax.random.key(5), 64)])
     error = values.std(axis=0, ddof=1) / len(values) ** 0.5
     return float((np.abs(values.mean(axis=0)) / np.where(error > 0, error, 1.0)).max())
 
 
 class Shrinkage(AbstractContextwise):
-    """Any `w = f(Σ) α`, here `f(s) = 1/(s + E[σ²])` bent at one place."""
+    """Any `w = f(Σ) α`, here `f(s) = 1/(s + E[σ²])` bent around one eigenvalue."""
 
     moment: float
-    bend: float
-    place: float
+    cauchy_scale: float
+    centre: float
 
     def solve(self, stats: GramStatistics) -> jax.Array:
         """The weights for one context."""
-        spectrum = Spectrum.of(stats)
+        spectrum = Spectrum.from_statistics(stats)
         s = spectrum.values
-        bump = 1 + self.bend * jnp.exp(-(((s - self.place) / 5) ** 2))
-        return spectrum.back(spectrum.labels * bump / (s + self.moment))
+        bump = 1 + self.cauchy_scale * jnp.exp(-(((s - self.centre) / 5) ** 2))
+        return spectrum.to_inputs(spectrum.alpha * bump / (s + self.moment))
 
 
-def best_polynomial(factor: float = 1.0) -> Finding:
+def best_polynomial(factor: float = 1.0) -> ClaimResult:
     """Among all `f(Σ) α` the best is `1/(s + E[σ²])`, so that ConstRR is a floor for GD++ at every depth."""
     problem = NoisyRegression(noise=_NOISE)
     moment = factor * problem.noise.second_moment
@@ -108,23 +108,23 @@ def best_polynomial(factor: float = 1.0) -> Finding:
         losses = [exact_loss(model, problem) for model in models if isinstance(model, GDPlusPlus)]
         statement = f"least exact loss of GD++ with 1 to 7 layers above the floor, {noise}"
         claims.append(Check("gd++-floor", statement, min(losses) - floor, 0.0, 1e-12, "≥"))
-    return Finding(claims)
+    return ClaimResult(claims)
 
 
 def exact_loss(model: GDPlusPlus, problem: NoisyRegression) -> float:
     """The loss over all contexts, by the eigenvalue density of Σ."""
-    nodes, weights = (jnp.asarray(values) for values in wishart_quadrature(problem.context, problem.dim))
+    nodes, weights = (jnp.asarray(values) for values in wishart_quadrature(problem.num_examples, problem.dim))
     return float(model.spectral_loss(nodes, weights, problem.noise.second_moment))
 
 
-def known_noise(factor: float = 1.0) -> Finding:
-    """With σ known nothing beats ridge regression with the penalty σ²."""
+def known_noise(factor: float = 1.0) -> ClaimResult:
+    """With σ known no method beats ridge regression with the penalty σ²."""
     problem = NoisyRegression(noise="fixed(2)")
     penalties = {f"{share:g}": ConstantRidge(4.0 * factor * share) for share in (0.5, 0.8, 1.0, 1.25, 2.0)}
     measured = evaluate(penalties, problem, num_sequences=_SEQUENCES, key=jax.random.key(7))
     losses = {name: measured.adjusted(name).mean for name in penalties}
     others = [value for name, value in losses.items() if name != "1"]
-    return Finding(
+    return ClaimResult(
         [
             Check("oracle", "adjusted loss of ridge with σ²", losses["1"], 0.0, 1e-20),
             Check("oracle", "least adjusted loss with ½, ⅘, 5/4 and 2 times σ²", min(others), 1e-4, 0.0, "≥"),
@@ -132,7 +132,7 @@ def known_noise(factor: float = 1.0) -> Finding:
     )
 
 
-def unknown_noise() -> Finding:
+def unknown_noise() -> ClaimResult:
     """The Bayes predictor is below every method that does not know σ, baselines and published models."""
     claims = []
     for noise in (_NOISE, "choice(1,3)"):
@@ -141,7 +141,7 @@ def unknown_noise() -> Finding:
             name: baseline(name, problem, key=jax.random.key(8))
             for name in ("const-ridge", "ada-ridge", "tuned-ridge")
         }
-        methods |= {f"{v}-7": zoo.load(f"{v}-7-{noise}") for v in families.VARIANTS}
+        methods |= {f"{v}-7": zoo.load(f"{v}-7-{noise}") for v in families.PAPER_FAMILIES}
         bayes = {"bayes": Bayes(problem.noise)}
         measured = evaluate(methods | bayes, problem, num_sequences=_SEQUENCES, key=jax.random.key(9))
         above = excess(methods, problem, num_sequences=_SEQUENCES, key=jax.random.key(10))
@@ -160,10 +160,10 @@ def unknown_noise() -> Finding:
                     "≥",
                 )
             )
-    return Finding(claims)
+    return ClaimResult(claims)
 
 
-def more_heads(gain: float = 0.0) -> Finding:
+def more_heads(gain: float = 0.0) -> ClaimResult:
     """§5: more heads set the four ω free; what two are worth in loss, after training."""
     claims = []
     for noise in (_NOISE, "choice(1,3)"):
@@ -177,4 +177,4 @@ def more_heads(gain: float = 0.0) -> Finding:
             losses = " → ".join(f"{measured.adjusted(heads).mean:.4f}" for heads in pair)
             statement = f"gain by a second head, {name}: {losses}"
             claims.append(Check("more-heads", statement, gap.mean, gain, 2 * gap.standard_error, "≥"))
-    return Finding(claims)
+    return ClaimResult(claims)

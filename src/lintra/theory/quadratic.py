@@ -10,10 +10,11 @@ import numpy as np
 
 from lintra import zoo
 from lintra.display import Curve, Plot
+from lintra.evaluation.estimate import Estimate
 from lintra.models.adapters import Rescaled
 from lintra.models.base import AbstractModel
 from lintra.statistics.gram import GramStatistics
-from lintra.theory.check import Check, Finding, Slope
+from lintra.theory.check import Check, ClaimResult, LineFit
 
 _COUNTS = (400, 800, 1600, 3200, 6400, 12_800, 25_600)
 _DIMS = (1, 2, 5, 10, 20, 40)
@@ -22,7 +23,7 @@ _ERRORS = 4  # standard errors
 _TRAINED = ("diag-7-uniform(0,5)", "full-7-uniform(0,5)")
 
 
-def theorem_4_2(power: float = -0.5) -> Finding:
+def theorem_4_2(power: float = -0.5) -> ClaimResult:
     """Theorem 4.2: the cosine falls like √(d/n) at worst, like 1/√n for a random w, and gets below 0.1."""
     by_count = {count: squares(count, 10) for count in _COUNTS}
     rates = {
@@ -30,16 +31,16 @@ def theorem_4_2(power: float = -0.5) -> Finding:
         "random w": (1, 1 + 4 / 10),
     }
     checks, curves = [], []
-    for name, (place, limit) in rates.items():
-        means, errors = _moments([values[place] for values in by_count.values()])
-        slope = Slope.of(np.log(_COUNTS), 0.5 * np.log(means), 0.5 * errors / means)
+    for name, (index, limit) in rates.items():
+        means, errors = _moments([values[index] for values in by_count.values()])
+        fit = LineFit.fit(np.log(_COUNTS), 0.5 * np.log(means), 0.5 * errors / means)
         checks += [
             Check(
                 "theorem-4.2",
-                f"cosine against n, slope for {name}: {slope}",
-                slope.value,
+                f"cosine against n, slope for {name}: {fit}",
+                fit.value,
                 power,
-                _ERRORS * slope.standard_error,
+                _ERRORS * fit.standard_error,
             ),
             Check(
                 "theorem-4.2",
@@ -54,14 +55,14 @@ def theorem_4_2(power: float = -0.5) -> Finding:
         curves.append(Curve(f"{name}, limit", _COUNTS, np.sqrt(limit / np.asarray(_COUNTS)), dashed=True))
     by_dim = [squares(6400, dim)[0] * 6400 for dim in _DIMS]
     means, errors = _moments(by_dim)
-    slope = Slope.of(_DIMS, means, errors)
+    fit = LineFit.fit(_DIMS, means, errors)
     checks.append(
         Check(
             "theorem-4.2",
-            f"n times the squared cosine against d, slope for the worst w: {slope}",
-            slope.value,
+            f"n times the squared cosine against d, slope for the worst w: {fit}",
+            fit.value,
             1.0,
-            _ERRORS * slope.standard_error,
+            _ERRORS * fit.standard_error,
         )
     )
     largest = float(np.sqrt(np.quantile(squares(6400, 10)[0], 0.99)))
@@ -73,14 +74,14 @@ def theorem_4_2(power: float = -0.5) -> Finding:
         worst = float(np.sqrt(10 + 4) / np.sqrt(_COUNTS[3]))
         statement = f"cosine of the labels after the last layer at n = {_COUNTS[3]:,}, {name}, below the worst w's"
         checks.append(Check("theorem-4.2", statement, float(np.sqrt(means[-1])), worst, 0.0, "≤"))
-    return Finding(checks, [Plot("Theorem 4.2, d = 10", "Number of examples n", "Cosine to x(1)²", curves)])
+    return ClaimResult(checks, [Plot("Theorem 4.2, d = 10", "Number of examples n", "Cosine to x(1)²", curves)])
 
 
-def squares(count: int, dim: int, draws: int = _DRAWS) -> tuple[np.ndarray, np.ndarray]:
+def squares(count: int, dim: int, num_draws: int = _DRAWS) -> tuple[np.ndarray, np.ndarray]:
     """Squared cosines of many contexts: of the worst v, and of a random one."""
     rng = np.random.default_rng(count + dim)
-    worst, random = np.empty(draws), np.empty(draws)
-    for draw in range(draws):
+    worst, random = np.empty(num_draws), np.empty(num_draws)
+    for draw in range(num_draws):
         x = rng.normal(size=(count, dim))
         target = x[:, 0] ** 2
         along, size = x.T @ target, target @ target
@@ -90,18 +91,19 @@ def squares(count: int, dim: int, draws: int = _DRAWS) -> tuple[np.ndarray, np.n
     return worst, random
 
 
-def trained_squares(model: AbstractModel, count: int, draws: int = _DRAWS // 2) -> np.ndarray:
+def trained_squares(model: AbstractModel, count: int, num_draws: int = _DRAWS // 2) -> np.ndarray:
     """Squared cosines of what a model puts out without noise, with Gram matrices rescaled to its own n."""
     rng = np.random.default_rng(count)
-    x, w = rng.normal(size=(draws, count, model.dim)), rng.normal(size=(draws, model.dim))
+    x, w = rng.normal(size=(num_draws, count, model.dim)), rng.normal(size=(num_draws, model.dim))
     y = np.einsum("bnd,bd->bn", x, w)
     stats = GramStatistics.from_data(x, y)
-    moved = jax.tree.map(np.asarray, model.implicit(Rescaled(model).rescale(stats)))
-    labels = moved.a[:, -1, None] * y - np.einsum("bnd,bd->bn", x, moved.w[:, -1])
+    implicit_map = jax.tree.map(np.asarray, model.implicit(Rescaled(model).rescale(stats)))
+    labels = implicit_map.a[:, -1, None] * y - np.einsum("bnd,bd->bn", x, implicit_map.w[:, -1])
     target = x[..., 0] ** 2
     return (labels * target).sum(1) ** 2 / ((labels**2).sum(1) * (target**2).sum(1))
 
 
 def _moments(values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    means = np.asarray([value.mean() for value in values])
-    return means, np.asarray([value.std(ddof=1) / len(value) ** 0.5 for value in values])
+    """Return means and standard errors."""
+    estimates = [Estimate.from_values(each) for each in values]
+    return np.asarray([e.mean for e in estimates]), np.asarray([e.standard_error for e in estimates])

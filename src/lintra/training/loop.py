@@ -1,174 +1,171 @@
-"""The training loop: stages one after the other, each in small pieces of work, in a run folder or without one."""
+"""The training loop: stages one after the other, in units of work that can be interrupted."""
 
 import os
-import platform
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
+from jaxtyping import Array, Key
 
 from lintra import arguments
-from lintra._version import __version__
-from lintra.kernel import library
-from lintra.models.base import AbstractModel
-from lintra.models.spec import Task
+from lintra.arguments import KeyLike
+from lintra.kernel.precision import in_64_bits
+from lintra.models.spec import ModelSpec
 from lintra.runtime import forks
-from lintra.runtime.progress import Report, Track
+from lintra.runtime.progress import SILENT, Progress
+from lintra.training.recipes import recipe_name
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.recipes.fast import Fast
-from lintra.training.recipes.paper import Paper
-from lintra.training.result import Trained, judge
-from lintra.training.run_folder import Run
+from lintra.training.result import TrainingResult, assess, plain_key
+from lintra.training.run_folder import RunFolder, versions
 from lintra.training.sizes import require_memory
-from lintra.training.stage import AbstractStage, Models, Shelf
+from lintra.training.stage import AbstractStage, Cache, Models, TrainingFailedError
 from lintra.training.version import TRAINING_VERSION
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 from lintra.zoo.model_file import save
-
-RECIPES: dict[str, type[AbstractRecipe]] = {"fast": Fast, "paper": Paper}
 
 
 def train(
-    task: Task,
+    spec: ModelSpec,
     recipe: AbstractRecipe | None = None,
     *,
-    seed: int = 0,
+    key: KeyLike = 0,
     folder: str | os.PathLike | None = None,
-    known: Mapping[str, AbstractModel] | None = None,
-    shelf: Shelf | None = None,
+    warm_starts: WarmStarts | None = None,
+    cache: Cache | None = None,
     num_sequences: int = 1_000_000,
-    report: Report | None = None,
-    say: Callable[[str], None] = lambda sentence: None,
-    track: Track | None = None,
-) -> Trained:
+    throw: bool = True,
+    progress: Progress = SILENT,
+) -> TrainingResult:
     """Train a model and measure it on fresh sequences.
 
-    Arguments:
-        task: What to train.
-        recipe: How to train it; `Fast()` by default.
-        seed: Seed of everything.
-        folder: A run folder; a run that was interrupted there goes on. Nothing to keep all in memory.
-        known: Models to start from: `shallower`, of the same family with one layer less, and `gd++` and `diag`
-            with as many layers. Not together with `folder`.
-        shelf: Keeps pools of sequences; tasks that are given the same one and differ only in family and depth
-            share them.
-        num_sequences: Fresh sequences to measure the result on.
-        report: Told after every piece of work.
-        say: Told what people should know.
-        track: Shows the progress of the measurement.
+    Args:
+        spec: The model to train.
+        recipe: How to train it. `None` (default): `Fast()`.
+        key: Randomness of everything, a number or a key. Default: 0.
+        folder: Directory for settings, metrics, checkpoints and the model. An interrupted run with the same
+            settings is resumed. `None` (default): write nothing to disk.
+        warm_starts: Models to start from. Not together with `folder`. `None` (default): none.
+        cache: A dictionary in which pools of sequences are kept. Calls with the same dictionary that differ only
+            in family and depth share them. `None` (default): nothing is kept.
+        num_sequences: Number of fresh sequences on which the result is measured. Default: 1,000,000.
+        throw: Whether to raise an error if the model is not sound. Default: yes.
+        progress: Told about each unit of work. Default: not shown.
 
-    >>> trained = train(Task("gd++", 2, "fixed(1)", dim=3, context=9), num_sequences=10_000)
-    >>> trained.model.num_layers, trained.loss.mean < 0.05
+    Returns:
+        The model and its loss. With `throw=False` see `is_sound` and `message` of the result.
+
+    Raises:
+        ValueError: If an argument is wrong, or `folder` belongs to another run.
+        TrainingFailedError: If training diverges, or, with `throw=True`, if the model is not sound.
+
+    >>> from lintra.problem import NoisyRegression
+    >>> result = train(ModelSpec("gd++", 2, NoisyRegression(3, 9, "fixed(1)")), num_sequences=10_000)
+    >>> result.model.num_layers, result.loss.mean < 0.05
     (2, True)
     """
     recipe = Fast() if recipe is None else recipe
-    if not isinstance(task, Task):
-        raise TypeError(f"`task` must be a Task, such as Task('full', 7, 'uniform(0,5)'), got {task!r}.")
-    if not isinstance(recipe, AbstractRecipe):
-        raise TypeError(f"`recipe` must be a recipe, such as Fast() or Paper(), got {recipe!r}.")
+    warm_starts = NO_WARM_STARTS if warm_starts is None else warm_starts
+    _check_types(spec, recipe, warm_starts)
     forks.check_not_forked()
     arguments.whole_number("num_sequences", num_sequences)
-    arguments.whole_number("seed", seed, minimum=0)
-    arguments.require_64_bits()
-    require_memory(task, recipe, num_sequences)
-    training_key, judging_key = jax.random.split(jax.random.key(seed))
-    known = _checked(known or {}, task)
-    stages = recipe.stages(task, training_key, tuple(known))
-    run = None
-    if folder is not None and known:
-        raise ValueError("`known` models are not kept in a run folder: leave out `known` or `folder`.")
-    if folder is not None:
-        run = Run(Path(folder), _settings(task, recipe, seed), versions(), say=say)
-    try:
-        model = follow(stages, known, shelf, run=run, report=report)[stages[-1].name]
-        if run is not None:
-            save(model, run.folder / "model.safetensors", noise=task.noise)
-        trained = judge(model, task.problem, num_sequences=num_sequences, key=judging_key, track=track)
-        if run is not None:
-            run.conclude(trained.figures())
-        return trained
-    finally:
-        if run is not None:
-            run.close()
+    if folder is not None and warm_starts:
+        raise ValueError("`warm_starts` are not stored in a run folder: leave out `warm_starts` or `folder`.")
+    keys = run_keys(key)
+    require_memory(spec, recipe, num_sequences)
+    warm_starts.check(spec)
+    with in_64_bits():
+        run = None
+        if folder is not None:
+            run = RunFolder(Path(folder), _settings(spec, recipe, key), versions(), progress=progress)
+        try:
+            stages = recipe.stages(spec, keys[0], warm_starts)
+            model = run_stages(stages, warm_starts, cache, run=run, progress=progress)[stages[-1].name]
+            if run is not None:
+                save(model, run.folder / "model.safetensors", noise=str(spec.problem.noise))
+            result = assess(model, spec.problem, num_sequences=num_sequences, key=keys[1], progress=progress)
+            result = replace(result, key=plain_key(key))
+            if run is not None:
+                run.write_result(result.to_row())
+        finally:
+            if run is not None:
+                run.close()
+    if throw and not result.is_sound:
+        raise TrainingFailedError(f"{result.message} With `throw=False` the model is returned all the same.")
+    return result
 
 
-def _checked(known: Mapping[str, AbstractModel], task: Task) -> Models:
-    """See that known models are what their names say."""
-    shapes = {
-        "shallower": (task.variant, task.layers - 1, task.heads),
-        "gd++": ("gd++", task.layers, 1),
-        "diag": ("diag", task.layers, task.heads),
-        "fewer-heads": (task.variant, task.layers, task.heads - 1),
-    }
-    for name, model in known.items():
-        arguments.one_of("known", name, tuple(shapes))
-        expected = *shapes[name], task.dim, task.context
-        found = model.family, model.num_layers, model.num_heads, model.dim, model.context
-        if found != expected:
-            raise ValueError(
-                f"`known` has as {name!r} a model with family, layers, heads, dim, context = {found}, "
-                f"where {expected} is needed."
-            )
-    if "shallower" in known and task.variant != "gd++" and not {"gd++", "diag"} & set(known):
-        raise ValueError("`known` has a shallower model but none of a smaller family: give `gd++` or `diag` too.")
-    return dict(known)
-
-
-def follow(
+def run_stages(
     stages: list[AbstractStage],
-    models: Models,
-    shelf: Shelf | None = None,
+    warm_starts: WarmStarts = NO_WARM_STARTS,
+    cache: Cache | None = None,
     *,
-    run: Run | None = None,
-    report: Report | None = None,
+    run: RunFolder | None = None,
+    progress: Progress = SILENT,
 ) -> Models:
-    """Go through stages one after the other, and return the models that are known then."""
-    models = models if run is None else run.models
-    begun = time.monotonic() - (0.0 if run is None else run.seconds)
+    """Run stages one after the other.
+
+    Args:
+        stages: The stages.
+        warm_starts: Models to start from.
+        cache: Prepared data, shared with other calls.
+        run: A run folder, from which an interrupted run is resumed. `None` (default): all is kept in memory.
+        progress: Told about each unit of work.
+
+    Returns:
+        The models of all stages by name.
+    """
+    arguments.require_64_bits("Training")
+    models = {} if run is None else run.models
+    started = time.monotonic() - (0.0 if run is None else run.seconds)
     for index, stage in enumerate(stages):
         if run is not None and index < run.stage:
             continue
-        state = stage.start(models)
+        state = stage.start(models, warm_starts)
         if run is not None and index == run.stage:
             state = run.state(state)
-        material = stage.prepare() if shelf is None or stage.material not in shelf else shelf[stage.material]
-        if shelf is not None:
-            shelf[stage.material] = material
+        data = stage.prepare() if cache is None or stage.cache_key not in cache else cache[stage.cache_key]
+        if cache is not None:
+            cache[stage.cache_key] = data
+        progress.start(stage.name, stage.progress(state)[1])
         while (done := stage.progress(state))[0] < done[1]:
-            state = stage.advance(state, material)
+            state = stage.advance(state, data)
             metrics = stage.metrics(state)
             if run is not None:
-                seconds = {"seconds": round(time.monotonic() - begun, 2)}
-                run.record({"stage": index, "name": stage.name} | metrics | seconds)
+                seconds = {"seconds": round(time.monotonic() - started, 2)}
+                run.log_metrics({"stage": index, "name": stage.name} | metrics | seconds)
                 run.checkpoint(index, state, models)
-            if report is not None:
-                report(stage.name, stage.progress(state), metrics)
+            progress.update(stage.progress(state)[0], **metrics)
         models = models | {stage.name: stage.finish(state)}
         if run is not None:
-            run.checkpoint(index + 1, {}, models, now=True)
+            run.checkpoint(index + 1, None, models, now=True)
     return models
 
 
-def versions() -> dict[str, str]:
-    """The versions of everything that has a say in the last bits of a result."""
-    return {
-        "lintra": __version__,
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "jaxlib": version("jaxlib"),
-        "numpy": np.__version__,
-        "machine": platform.machine(),
-        "kernel": library.instruction_set() or "plain JAX",
-    }
+def run_keys(key: KeyLike) -> tuple[Key[Array, ""], Key[Array, ""]]:
+    """The key of the stages of a run, and the key of the sequences on which its model is measured."""
+    training_key, assessment_key = jax.random.split(arguments.random_key(key))
+    return training_key, assessment_key
 
 
-def _settings(task: Task, recipe: AbstractRecipe, seed: int) -> dict[str, Any]:
-    names = {kind: name for name, kind in RECIPES.items()}
-    name = names.get(type(recipe), type(recipe).__name__)
-    own = {**asdict(task), "recipe": name, **recipe.settings(), "seed": seed}
+def training_key(key: KeyLike) -> Key[Array, ""]:
+    """The key of the stages of a run."""
+    return run_keys(key)[0]
+
+
+def _check_types(spec: ModelSpec, recipe: AbstractRecipe, warm_starts: WarmStarts) -> None:
+    if not isinstance(spec, ModelSpec):
+        raise TypeError(f"`spec` must be a ModelSpec, such as ModelSpec('full', 7, 'uniform(0,5)'), got {spec!r}.")
+    if not isinstance(recipe, AbstractRecipe):
+        raise TypeError(f"`recipe` must be a recipe, such as Fast() or Paper(), got {recipe!r}.")
+    if not isinstance(warm_starts, WarmStarts):
+        raise TypeError(f"`warm_starts` must be WarmStarts, such as WarmStarts(smaller=…), got {warm_starts!r}.")
+
+
+def _settings(spec: ModelSpec, recipe: AbstractRecipe, key: KeyLike) -> dict[str, Any]:
+    """Everything that the model follows from."""
+    settings = {**spec.settings(), "recipe": recipe_name(recipe), **recipe.settings(), "key": plain_key(key)}
     # A setting, not one of `versions`: runs of other settings are rejected, those of other versions are resumed.
-    return own | {"training_version": TRAINING_VERSION}
+    return settings | {"training_version": TRAINING_VERSION}

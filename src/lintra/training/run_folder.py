@@ -1,14 +1,16 @@
-"""A run folder: settings, metrics and checkpoints, so that a run can be interrupted anyhow and goes on.
+"""A run folder: settings, metrics and checkpoints, from which an interrupted run is resumed.
 
-settings.json                      what is trained and how, resolved, with the versions it is trained by
-metrics.jsonl                      one line after every piece of work
-checkpoint.safetensors             the last state, and in checkpoint.previous.safetensors the one before
-model.safetensors, outcome.json    at the end
+settings.json                     all settings, and the versions of the software
+metrics.jsonl                     one line after each unit of work
+checkpoint.safetensors            the last state; checkpoint.previous.safetensors has the one before
+model.safetensors, result.json    at the end
 """
 
 import json
 import os
+import platform
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +18,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from filelock import FileLock, Timeout
+from jaxtyping import Array, PyTree
 
+from lintra._version import __version__
+from lintra.kernel import library
 from lintra.models.families import FAMILIES
-from lintra.runtime.files import finite, write_aside, write_json
-from lintra.runtime.progress import Say
+from lintra.runtime.files import append_jsonl, write_atomic, write_json
+from lintra.runtime.progress import SILENT, Progress
 from lintra.training.stage import Models, State
 from lintra.zoo.tensors import read_tensors, write_tensors
 
 _FORMAT = "lintra-checkpoint-1"
 
 
-class Run:
+class RunFolder:
     """A folder that belongs to one run at a time.
 
-    Arguments:
-        folder: Where to keep it; made if it is not there.
-        settings: What the run is; a folder of another run is refused.
-        versions: What it is run by; a change is said, since results may then differ in their last bits.
-        say: Tells people what happened.
-        interval: Seconds between two checkpoints inside a stage.
+    Args:
+        folder: The directory, made if it does not exist.
+        settings: Settings of the run. A folder of another run is rejected.
+        versions: Versions of the software. A change gives a message, since results may differ in their last bits.
+        progress: Told about changed versions and damaged checkpoints. Default: not shown.
+        interval: Seconds between two checkpoints inside a stage. Default: 2.
 
     Attributes:
-        seconds: How long the run has been going in all, up to where it goes on.
+        stage: Index of the stage at which the run is resumed.
+        models: Models of the stages before.
+        seconds: Duration of the run up to where it is resumed.
     """
 
     def __init__(
@@ -46,10 +53,10 @@ class Run:
         settings: dict[str, Any],
         versions: dict[str, str],
         *,
-        say: Say,
+        progress: Progress = SILENT,
         interval: float = 2.0,
     ):
-        self.folder, self._say, self._interval = folder, say, interval
+        self.folder, self._progress, self._interval = folder, progress, interval
         folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / ".lock")
         try:
@@ -59,8 +66,8 @@ class Run:
                 f"`folder` '{folder}' is in use by another run. Wait for it, or choose another folder."
             ) from None
         try:
-            self._sweep()
-            self._settle(settings, versions)
+            self._remove_leftovers()
+            self._check_settings(settings, versions)
             self.stage, self.models, self._arrays, self._lines = 0, {}, {}, 0
             self._restore()
             self._cut_metrics()
@@ -74,7 +81,7 @@ class Run:
         self._lock.release()
 
     def state(self, template: State) -> State:
-        """The state that was reached in the stage under way, or the template if it has not begun."""
+        """The stored state of the present stage, or the template if the stage has not started."""
         if not self._arrays:
             return template
         leaves, structure = jax.tree.flatten_with_path(template)
@@ -85,22 +92,21 @@ class Run:
             )
         return jax.tree.unflatten(structure, [jnp.asarray(self._arrays[name]) for name in expected])
 
-    def record(self, line: dict[str, Any]) -> None:
+    def log_metrics(self, line: dict[str, Any]) -> None:
         """Add a line to the metrics."""
-        with (self.folder / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(finite(line)) + "\n")
+        append_jsonl(self.folder / "metrics.jsonl", line)
         self._lines += 1
 
-    def checkpoint(self, stage: int, state: State, models: Models, *, now: bool = False) -> None:
-        """Write down the state of a stage, if it is time to; the last checkpoint becomes the previous one."""
+    def checkpoint(self, stage: int, state: PyTree[Array], models: Models, *, now: bool = False) -> None:
+        """Store the state of a stage, if it is time to; the last checkpoint becomes the previous one."""
         if not now and time.monotonic() - self._written < self._interval:
             return
         leaves, _ = jax.tree.flatten_with_path(state)
         arrays = {f"state{_path(path)}": np.asarray(leaf) for path, leaf in leaves}
         for name, model in models.items():
             arrays |= {f"model/{name}/{part}": np.asarray(value) for part, value in model.parameters().items()}
-        kinds = {name: [model.family, model.context, model.dim] for name, model in models.items()}
-        metadata = {"format": _FORMAT, "stage": str(stage), "lines": str(self._lines), "models": json.dumps(kinds)}
+        sizes = {name: [model.family, model.num_examples, model.dim] for name, model in models.items()}
+        metadata = {"format": _FORMAT, "stage": str(stage), "lines": str(self._lines), "models": json.dumps(sizes)}
         last, previous = self._checkpoints()
         if last.exists():
             spare = previous.with_suffix(".spare")
@@ -110,15 +116,15 @@ class Run:
         write_tensors(last, arrays, metadata)
         self._written = time.monotonic()
 
-    def conclude(self, outcome: dict[str, Any]) -> None:
-        """Write down what came out."""
-        write_json(self.folder / "outcome.json", outcome)
+    def write_result(self, row: dict[str, Any]) -> None:
+        """Write `result.json`."""
+        write_json(self.folder / "result.json", row)
 
     def _checkpoints(self) -> tuple[Path, Path]:
         return self.folder / "checkpoint.safetensors", self.folder / "checkpoint.previous.safetensors"
 
-    def _settle(self, settings: dict[str, Any], versions: dict[str, str]) -> None:
-        """Write the settings down, or see that they are the same as before."""
+    def _check_settings(self, settings: dict[str, Any], versions: dict[str, str]) -> None:
+        """Write the settings, or reject them if they differ from those of the run in the folder."""
         path = self.folder / "settings.json"
         settings = json.loads(json.dumps(settings))
         if path.exists():
@@ -138,45 +144,60 @@ class Run:
                     f"not {settings.get(name)}. Choose another folder, or remove it."
                 )
             if old_versions != versions:
-                self._say(f"The run in `{self.folder}` was begun with other versions: its last bits may differ.")
+                self._progress.message(
+                    f"The run in '{self.folder}' was started with other versions: its last bits may differ."
+                )
             return
         write_json(path, {"settings": settings, "versions": versions})
 
-    def _sweep(self) -> None:
-        """Remove what a kill in the middle of writing has left."""
+    def _remove_leftovers(self) -> None:
+        """Remove temporary files of a process that was killed while it was writing."""
         for pattern in (".*.safetensors.*", ".*.json*.*", "*.spare"):
             for path in self.folder.glob(pattern):
                 path.unlink()
 
     def _restore(self) -> None:
-        """Take up the last checkpoint that is whole; one that is not is put out of the way."""
+        """Load the last intact checkpoint. A damaged one is renamed to `*.damaged`."""
         for path in filter(Path.exists, self._checkpoints()):
             try:
-                self._take(*read_tensors(path, _FORMAT))
+                self._load_checkpoint(*read_tensors(path, _FORMAT))
                 return
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 os.replace(path, path.with_suffix(".damaged"))
-                self._say(
-                    f"Checkpoint '{path.name}' cannot be used, so the run goes on from the one before it, if any: "
+                self._progress.message(
+                    f"Checkpoint '{path.name}' cannot be used, so the run resumes from the one before it, if any: "
                     f"{error}"
                 )
 
-    def _take(self, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    def _load_checkpoint(self, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
         models = {}
-        for name, (family, context, dim) in json.loads(metadata["models"]).items():
+        for name, (family, num_examples, dim) in json.loads(metadata["models"]).items():
             start = f"model/{name}/"
-            own = {part.removeprefix(start): value for part, value in arrays.items() if part.startswith(start)}
-            models[name] = FAMILIES[family].from_parameters(own, context, dim)
+            parameters = {part.removeprefix(start): a for part, a in arrays.items() if part.startswith(start)}
+            models[name] = FAMILIES[family].from_parameters(parameters, num_examples, dim)
         self.stage, self._lines, self.models = int(metadata["stage"]), int(metadata["lines"]), models
         self._arrays = {name.removeprefix("state"): a for name, a in arrays.items() if name.startswith("state")}
 
     def _cut_metrics(self) -> None:
-        """Forget the lines after the last checkpoint: they will be written again."""
+        """Remove the lines after the last checkpoint, which will be written again."""
         path = self.folder / "metrics.jsonl"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-        kept = lines[: self._lines]
-        write_aside(path, b"".join(kept))
-        self.seconds = float(json.loads(kept[-1]).get("seconds", 0.0)) if kept else 0.0
+        logged = lines[: self._lines]
+        write_atomic(path, b"".join(logged))
+        self.seconds = float(json.loads(logged[-1]).get("seconds", 0.0)) if logged else 0.0
+
+
+def versions() -> dict[str, str]:
+    """Versions of all software that can change the last bits of a result."""
+    return {
+        "lintra": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "jaxlib": version("jaxlib"),
+        "numpy": np.__version__,
+        "machine": platform.machine(),
+        "kernel": library.instruction_set() or "plain JAX",
+    }
 
 
 def _path(path: tuple[Any, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Batches and pools of training sequences."""
+"""Batches and pools of training sequences: problem × objective × perturbation."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,146 +13,120 @@ from lintra.baselines.oracle import oracle_weights
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import Truth, sample_statistics
-from lintra.training.batch import Lesson, Tree, cast
+from lintra.training.batch import Batch, Tree, cast
+from lintra.training.perturbations import UNPERTURBED, AbstractPerturbation
 
-LONGER = 1.1  # length of inputs that show what is rare
-BLOCK = 8192  # sequences made at once, so that a pool of any size needs little memory besides itself
+BLOCK = 8192
+"""Number of sequences drawn at once, so that a pool of any size needs little memory besides itself."""
 
 
-@partial(jax.jit, static_argnames=("objective", "size", "dtype"))
-def sample_lesson(
-    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
-) -> Lesson:
-    """Draw fresh sequences for an objective.
+def sample_batch(
+    problem: NoisyRegression,
+    *,
+    objective: str,
+    num_sequences: int,
+    perturbation: AbstractPerturbation = UNPERTURBED,
+    dtype: DTypeLike = float,
+    key: Key[Array, ""],
+) -> Batch:
+    """Draw sequences for an objective.
 
-    >>> lesson = sample_lesson(NoisyRegression(), jax.random.key(0), objective="truth", size=5)
-    >>> lesson.target.shape
+    Args:
+        problem: The regression problem.
+        objective: `query`, `truth` or `bayes`; `oracle` has the oracle's weights as targets.
+        num_sequences: Number of sequences.
+        perturbation: How sequences are changed after they are drawn. The square root of their importance is part
+            of the batch's `sqrt_metric`. Default: not changed.
+        dtype: Precision in which they are drawn. Default: 64 bits.
+        key: Randomness.
+
+    >>> batch = sample_batch(NoisyRegression(), objective="truth", num_sequences=5, key=jax.random.key(0))
+    >>> batch.target.shape
     (5, 10)
     """
-    sequence_key, query_key = jax.random.split(key)
-    stats, truth = sample_statistics(problem, sequence_key, (size,), dtype)
-    target = Bayes(problem.noise).weights(stats) if objective == "bayes" else truth.weights
-    root = problem.covariance_root().astype(dtype)
-    probe = None
-    if objective == "query":
-        probe = (jax.random.normal(query_key, (size, problem.dim), dtype) @ root.T)[:, None, :]
-    elif not problem.is_isotropic:
-        probe = jnp.broadcast_to(root.T, (size, problem.dim, problem.dim))
-    return Lesson(stats.gram / problem.context, target, probe)
+    batch, log_importance = sample_with_importance(
+        problem, objective=objective, num_sequences=num_sequences, perturbation=perturbation, dtype=dtype, key=key
+    )
+    return batch if log_importance is None else batch.weighted(log_importance)
+
+
+@partial(jax.jit, static_argnames=("objective", "num_sequences", "dtype"))
+def sample_with_importance(
+    problem: NoisyRegression,
+    *,
+    objective: str,
+    num_sequences: int,
+    perturbation: AbstractPerturbation = UNPERTURBED,
+    dtype: DTypeLike = float,
+    key: Key[Array, ""],
+) -> tuple[Batch, Float[Array, " b"] | None]:
+    """Draw sequences as `sample_batch` does, and the logarithm of their importance, which is not in the batch."""
+    data_key, query_key, perturbation_key = perturbation.split(key)
+    stats, truth = sample_statistics(problem, (num_sequences,), dtype, key=data_key)
+    stats, log_importance = perturbation(problem, stats, truth, perturbation_key)
+    target = targets(problem, objective if perturbation.keeps_prior else "bayes", stats, truth)
+    if objective == "query":  # one direction for each sequence, its query
+        root = problem.covariance_root().astype(dtype)  # Λ = root rootᵀ
+        queries = jax.random.normal(query_key, (num_sequences, problem.dim), dtype) @ root.T
+        sqrt_metric = queries[:, None, :]
+    else:
+        sqrt_metric = _average_over_queries(problem, num_sequences, dtype)
+    return Batch(stats.gram / problem.num_examples, target, sqrt_metric), log_importance
+
+
+def targets(problem: NoisyRegression, objective: str, stats: GramStatistics, truth: Truth) -> Float[Array, "b d"]:
+    """The weights that a model is compared with."""
+    if objective == "bayes":
+        return Bayes(problem.noise).weights(stats)
+    return oracle_weights(stats, truth.noise_std) if objective == "oracle" else truth.weights
 
 
 def sample_pool(
-    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
-) -> Lesson:
-    """Draw many sequences that will be used again and again; targets are computed in 64 bits."""
+    problem: NoisyRegression,
+    *,
+    objective: str,
+    num_sequences: int,
+    perturbation: AbstractPerturbation = UNPERTURBED,
+    dtype: DTypeLike = float,
+    key: Key[Array, ""],
+) -> Batch:
+    """Draw many sequences that are used again and again, in blocks and in 64 bits, then cast to `dtype`.
 
-    def block(key: Key[Array, ""]) -> Lesson:
-        if objective == "bayes":
+    The arguments are those of `sample_batch`.
+    """
+
+    def block(key: Key[Array, ""]) -> Batch:
+        if objective == "bayes" and perturbation is UNPERTURBED:
             return cast(sample_with_bayes(problem, key)[0], dtype)
-        return cast(sample_lesson(problem, key, objective=objective, size=BLOCK), dtype)
+        settings = {"objective": objective, "num_sequences": BLOCK, "perturbation": perturbation}
+        return cast(sample_batch(problem, **settings, key=key), dtype)
 
-    return in_blocks(block, key, size)
-
-
-@jax.jit
-def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Lesson, Float[Array, "b d"]]:
-    """Draw 8,192 sequences with the Bayes predictor's weights as targets, and the oracle's weights beside them.
-
-    One program serves pools and held-out sequences, since it takes long to compile.
-    """
-    stats, truth = sample_statistics(problem, key, (BLOCK,))
-    return _with_bayes(problem, stats), oracle_weights(stats, truth.noise_std)
-
-
-def sample_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int) -> Lesson:
-    """Draw sequences for a fit, half of them with inputs 1.1 times as long, weighted so that means stay the same.
-
-    The weight of a sequence is its density over that of the mixture, which is never more than two; its root
-    is part of the probe. Sequences too rare for a pool of the problem's own are seen in this one.
-    """
-    if not problem.is_isotropic:
-        return sample_pool(problem, key, objective=objective, size=size)
-    block = partial(_block_with_rare, problem, objective=objective)
-    return in_blocks(block, key, size)
-
-
-@partial(jax.jit, static_argnames="objective")
-def _block_with_rare(problem: NoisyRegression, key: Key[Array, ""], *, objective: str) -> Lesson:
-    data_key, query_key = jax.random.split(key)
-    stats, truth = sample_statistics(problem, data_key, (BLOCK,))
-    scale = jnp.where(jnp.arange(BLOCK) % 2 == 0, 1.0, LONGER)[:, None, None]
-    ones = jnp.ones((BLOCK, 1))
-    stats = stretched(stats, truth, scale * jnp.eye(problem.dim), ones, ones)
-    trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
-    log_ratio = 0.5 * (1 - LONGER**-2) * trace - problem.context * problem.dim * jnp.log(LONGER)  # long over plain
-    root = jnp.exp(0.5 * (jnp.log(2.0) - jnp.logaddexp(0.0, log_ratio)))[:, None, None]
-    target = truth.weights if objective != "bayes" else Bayes(problem.noise).weights(stats)
-    probe = jnp.broadcast_to(jnp.eye(problem.dim), (BLOCK, problem.dim, problem.dim))
-    if objective == "query":
-        probe = jax.random.normal(query_key, (BLOCK, 1, problem.dim))
-    return Lesson(stats.gram / problem.context, target, root * probe)
-
-
-def sample_widened(
-    problem: NoisyRegression, key: Key[Array, ""], *, objective: str, size: int, dtype: DTypeLike = float
-) -> Lesson:
-    """Draw sequences that are wider than the problem's, with the Bayes predictor's weights as targets.
-
-    Inputs are up to 15 % longer and up to half as long again in one random direction, weights up to twice
-    and noise up to one and a half times as large. Models that learn from a few of them stay calm on the
-    rarest of the problem's own sequences. Whatever the objective, targets are those of the Bayes predictor,
-    since the problem's prior says nothing here; a sampled query is added where the objective asks for one.
-    """
-
-    def block(key: Key[Array, ""]) -> Lesson:
-        lesson = _widened(problem, key)
-        if objective == "query":
-            query = jax.random.normal(jax.random.fold_in(key, 1), (BLOCK, 1, problem.dim))
-            lesson = Lesson(lesson.gram, lesson.target, query @ problem.covariance_root().T)
-        return cast(lesson, dtype)
-
-    return in_blocks(block, key, size)
+    return in_blocks(block, key, num_sequences)
 
 
 @jax.jit
-def _widened(problem: NoisyRegression, key: Key[Array, ""]) -> Lesson:
-    data_key, *keys = jax.random.split(key, 6)
-    longer, stretch, wide, loud = (
-        jax.random.uniform(key, (BLOCK, 1), maxval=most)
-        for key, most in zip(keys[:4], (0.15, 0.5, 1.0, 0.5), strict=True)
-    )
-    stats, truth = sample_statistics(problem, data_key, (BLOCK,))
-    u = jax.random.normal(keys[4], (BLOCK, problem.dim))
-    u = u / jnp.linalg.norm(u, axis=-1, keepdims=True)
-    widen = (1 + longer[..., None]) * (jnp.eye(problem.dim) + stretch[..., None] * u[:, :, None] * u[:, None, :])
-    return _with_bayes(problem, stretched(stats, truth, widen, 1 + wide, 1 + loud))
+def sample_with_bayes(problem: NoisyRegression, key: Key[Array, ""]) -> tuple[Batch, Float[Array, "b d"]]:
+    """Draw one block with the Bayes predictor's weights as targets, and the oracle's weights beside them.
+
+    One program serves pools and validation sets, since it takes long to compile.
+    """
+    stats, truth = sample_statistics(problem, (BLOCK,), key=key)
+    sqrt_metric = _average_over_queries(problem, BLOCK, float)
+    batch = Batch(stats.gram / problem.num_examples, targets(problem, "bayes", stats, truth), sqrt_metric)
+    return batch, oracle_weights(stats, truth.noise_std)
 
 
-def stretched(
-    stats: GramStatistics, truth: Truth, inputs: Float[Array, "b d d"], weights: Array, noise: Array
-) -> GramStatistics:
-    """The statistics of the same sequences with inputs `A x`, A symmetric, and weights and noise times factors."""
-    explained = jnp.einsum("bij,bj->bi", stats.xx, truth.weights)
-    with_noise = stats.xy - explained  # Xᵀξ
-    noise_square = stats.yy - jnp.sum(truth.weights * (stats.xy + with_noise), axis=-1)  # ξᵀξ
-    xx = inputs @ stats.xx @ inputs
-    with_noise = noise * jnp.einsum("bij,bj->bi", inputs, with_noise)
-    explained = jnp.einsum("bij,bj->bi", xx, weights * truth.weights)
-    xy = explained + with_noise
-    yy = jnp.sum(weights * truth.weights * (explained + 2 * with_noise), axis=-1) + noise[:, 0] ** 2 * noise_square
-    top = jnp.concatenate([xx, xy[..., None]], axis=-1)
-    bottom = jnp.concatenate([xy, yy[:, None]], axis=-1)[:, None, :]
-    return GramStatistics(jnp.concatenate([top, bottom], axis=-2), stats.count)
+def _average_over_queries(
+    problem: NoisyRegression, num_sequences: int, dtype: DTypeLike
+) -> Float[Array, "b d d"] | None:
+    """The root of Λ for every sequence, with which the loss is the average over queries. `None`: Λ = I."""
+    if problem.is_isotropic:
+        return None
+    root = problem.covariance_root().astype(dtype)  # Λ = root rootᵀ
+    return jnp.broadcast_to(root.T, (num_sequences, problem.dim, problem.dim))
 
 
-def _with_bayes(problem: NoisyRegression, stats: GramStatistics) -> Lesson:
-    target, probe, size = Bayes(problem.noise).weights(stats), None, stats.gram.shape[0]
-    if not problem.is_isotropic:
-        probe = jnp.broadcast_to(problem.covariance_root().T, (size, problem.dim, problem.dim))
-    return Lesson(stats.gram / problem.context, target, probe)
-
-
-def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], size: int) -> Tree:
-    """Draw `size` sequences, a block of 8,192 at a time."""
-    blocks = [block(key) for key in jax.random.split(key, -(-size // BLOCK))]
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:size], *blocks)
+def in_blocks(block: Callable[[Key[Array, ""]], Tree], key: Key[Array, ""], num_sequences: int) -> Tree:
+    """Draw sequences block by block, each from its own key."""
+    blocks = [block(key) for key in jax.random.split(key, -(-num_sequences // BLOCK))]
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:num_sequences], *blocks)

@@ -1,159 +1,151 @@
-"""The last word: of several models the one with the least mean over very many sequences, rare ones included."""
+"""Model selection: of several candidates, the one with the smallest mean loss, rare sequences included."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
-from lintra.baselines.oracle import oracle_weights
 from lintra.models.base import AbstractModel
 from lintra.models.families import pad_layers, stack, to_family
-from lintra.models.spec import Task
+from lintra.models.spec import ModelSpec
 from lintra.problem.loss import half_square
-from lintra.problem.noisy_regression import NoisyRegression
-from lintra.statistics.sampling import sample_statistics
-from lintra.training.sampling import BLOCK, LONGER, stretched
-from lintra.training.stage import AbstractStage, Models, State, token
+from lintra.training.batch import Batch
+from lintra.training.perturbations import PROPOSAL_SCALE, ScaledInputs
+from lintra.training.sampling import BLOCK, sample_with_importance
+from lintra.training.stage import AbstractStage, Models, fingerprint
+from lintra.training.tail_mean import TailMean
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 
-_SCALES = (1.0, LONGER)  # of the inputs, in turn
-_MEMORY = 2**30  # bytes that blocks may take to be kept
-_RARE = 1e-7  # probability of the worst sequences, which do not count
-_WORST = 256  # sequences of which one knows how bad they are
-_TIE = 1e-4  # by how much, as a share, what was trained must be better than what is simpler
+IGNORED_PROBABILITY = 1e-7
+"""Total probability of the worst sequences, which do not count."""
 
-Weighed = tuple[Float[Array, "b e e"], Float[Array, "b d"], Float[Array, " b"]]
-"""Gram matrices divided by the context length, the oracle's weights, and importance weights."""
+_PROPOSALS = (ScaledInputs(1.0), ScaledInputs(PROPOSAL_SCALE))  # used in turn
+_MAX_BYTES = 2**30  # of blocks that are kept in memory
+_TIE_MARGIN = 1e-4  # relative; a trained model must be better than a simpler one by more than this
+
+WeightedBatch = tuple[Batch, Float[Array, " b"]]
+"""Sequences with the oracle's weights as targets, and their importance ρ."""
 
 
-class Selection(AbstractStage):
-    """Chooses among models that stages before have found.
+class SelectionState(eqx.Module):
+    """Candidates, and their mean losses so far.
 
-    Sequences on which a model explodes can be too rare for a pool and own its mean all the same. So the mean
-    is estimated twice: from sequences as they are, and by importance sampling from sequences whose inputs
-    are 1.1 times as long, each with the ratio of its densities as its weight. The longer inputs see
-    explosions that hundreds of thousands of plain sequences do not. What is rarer still is left out: every
-    deep model explodes somewhere, and of the worst sequences those with a probability of 1e-7 in all do not
-    count. A model is as good as the worse estimate, and what was trained must be better than what was there
-    before by more than these sequences can tell.
+    Attributes:
+        block: Number of blocks of sequences seen.
+        models: The candidates, stacked.
+        means: A mean for each proposal and candidate.
+        names: Names of the candidates.
+    """
 
-    Arguments:
-        name: What the chosen model will be called.
+    block: Int[Array, ""]
+    models: AbstractModel
+    means: TailMean
+    names: tuple[str, ...] = eqx.field(static=True)
+
+
+class Selection(AbstractStage[SelectionState, list[WeightedBatch] | None]):
+    """Selects one of the models of earlier stages and of the warm starts.
+
+    Sequences on which a model diverges can be too rare for a pool and still dominate its mean loss. So the mean is
+    estimated twice: from the problem's sequences, and by importance sampling from sequences whose inputs are 1.1
+    times as long. Longer inputs show divergence that hundreds of thousands of plain sequences do not show. Still
+    rarer sequences are left out: every deep model diverges somewhere, so the worst sequences with a total
+    probability of 1e-7 do not count. The larger estimate is compared. The first candidate, which was trained, is
+    selected only if it is better than the others by more than these sequences can tell.
+
+    Args:
+        name: Name under which the selected model is known.
         key: Randomness.
-        task: What is trained.
-        candidates: Names of the models: the first is the one that was trained, the others are simpler ones.
-        blocks: Number of blocks of 8,192 sequences, an even number.
+        spec: The model that is trained.
+        candidates: Names of the stages whose models are compared: the trained one first, then simpler ones. All
+            warm starts are compared too.
+        num_blocks: Number of blocks of 8,192 sequences, an even number. Default: 64.
     """
 
     name: str = eqx.field(static=True)
     key: Key[Array, ""]
-    task: Task = eqx.field(static=True)
+    spec: ModelSpec = eqx.field(static=True)
     candidates: tuple[str, ...] = eqx.field(static=True)
-    blocks: int = eqx.field(static=True, default=64)
+    num_blocks: int = eqx.field(static=True, default=64)
 
     @property
-    def material(self) -> Hashable:
+    def cache_key(self) -> Hashable:
         """The problem, the key and the number of blocks."""
-        return "selection", token(self.task.problem, self.key), self.blocks
+        return "selection", fingerprint(self.spec.problem, self.key), self.num_blocks
 
-    def prepare(self) -> list[Weighed] | None:
-        """Draw all blocks, of every scale in turn, if they fit into memory."""
-        fits = self.blocks * BLOCK * (self.task.dim + 1) ** 2 * 8 < _MEMORY
-        return [self._block(number) for number in range(self.blocks)] if fits else None
+    def prepare(self) -> list[WeightedBatch] | None:
+        """Draw all blocks, from each proposal in turn, if they fit into memory."""
+        size = self.num_blocks * BLOCK * (self.spec.problem.dim + 1) ** 2 * 8
+        return [self._block(number) for number in range(self.num_blocks)] if size < _MAX_BYTES else None
 
-    def _block(self, number: int) -> Weighed:
-        return _sample(self.task.problem, jax.random.fold_in(self.key, number), _SCALES[number % len(_SCALES)])
+    def _block(self, number: int) -> WeightedBatch:
+        batch, log_importance = sample_with_importance(
+            self.spec.problem,
+            objective="oracle",
+            num_sequences=BLOCK,
+            perturbation=_PROPOSALS[number % len(_PROPOSALS)],
+            key=jax.random.fold_in(self.key, number),
+        )
+        assert log_importance is not None
+        return batch, jnp.exp(log_importance)
 
-    def start(self, models: Models) -> State:
+    def start(self, models: Models, warm_starts: WarmStarts = NO_WARM_STARTS) -> SelectionState:
         """No sequences seen."""
-        layers = max(models[name].num_layers for name in self.candidates)
-        candidates = [
-            pad_layers(to_family(models[name], self.task.variant, self.task.heads), layers)
-            for name in self.candidates
+        candidates = {name: models[name] for name in self.candidates} | warm_starts.candidates()
+        num_layers = max(model.num_layers for model in candidates.values())
+        stacked = stack(
+            [
+                pad_layers(to_family(model, self.spec.family, self.spec.num_heads), num_layers)
+                for model in candidates.values()
+            ]
+        )
+        means = TailMean.empty((len(_PROPOSALS), len(candidates)))
+        return SelectionState(jnp.zeros((), int), stacked, means, tuple(candidates))
+
+    def advance(self, state: SelectionState, data: list[WeightedBatch] | None) -> SelectionState:
+        """Measure all candidates on the same blocks, one of each proposal."""
+        first = int(state.block)
+        numbers = range(first, first + len(_PROPOSALS))
+        blocks = [self._block(number) if data is None else data[number] for number in numbers]
+        updated = [
+            _update(state.models, jax.tree.map(lambda leaf, row=row: leaf[row], state.means), *block)
+            for row, block in enumerate(blocks)
         ]
-        shape = len(_SCALES), len(self.candidates)
-        nothing = jnp.zeros((*shape, _WORST))
-        return {
-            "block": jnp.zeros((), int),
-            "models": stack(candidates),
-            "total": jnp.zeros(shape),
-            "worst": nothing - 1.0,
-            "weight": nothing,
-        }
+        means = jax.tree.map(lambda *rows: jnp.stack(rows), *updated)
+        return replace(state, block=state.block + len(_PROPOSALS), means=means)
 
-    def advance(self, state: State, material: list[Weighed] | None) -> State:
-        """Measure all candidates on the same blocks, one of every scale."""
-        first = int(state["block"])
-        numbers = range(first, first + len(_SCALES))
-        blocks = [self._block(number) if material is None else material[number] for number in numbers]
-        total, worst, weight = state["total"], state["worst"], state["weight"]
-        seen = [_see(state["models"], total[i], worst[i], weight[i], *block) for i, block in enumerate(blocks)]
-        total, worst, weight = (jnp.stack(parts) for parts in zip(*seen, strict=True))
-        block = state["block"] + len(_SCALES)
-        return state | {"block": block, "total": total, "worst": worst, "weight": weight}
-
-    def progress(self, state: State) -> tuple[int, int]:
+    def progress(self, state: SelectionState) -> tuple[int, int]:
         """In blocks."""
-        return int(state["block"]), self.blocks
+        return int(state.block), self.num_blocks
 
-    def metrics(self, state: State) -> dict[str, Any]:
-        """Adjusted losses of all candidates, and their estimates from longer inputs."""
-        means = self._means(state)
-        by_name = {name: means[:, column].tolist() for column, name in enumerate(self.candidates)}
-        return {"held_out": float(means[0, self._best(state)]), "candidates": by_name}
+    def metrics(self, state: SelectionState) -> dict[str, Any]:
+        """Adjusted loss of the selected model, and the estimates of all candidates by proposal."""
+        means = state.means.mean(IGNORED_PROBABILITY)
+        by_name = {name: means[:, column].tolist() for column, name in enumerate(state.names)}
+        return {"validation_loss": float(means[0, self.best(state)]), "candidates": by_name}
 
-    def finish(self, state: State) -> AbstractModel:
-        """The best candidate."""
-        return jax.tree.map(lambda leaf: leaf[self._best(state)], state["models"])
+    def finish(self, state: SelectionState) -> AbstractModel:
+        """The selected model."""
+        return jax.tree.map(lambda leaf: leaf[self.best(state)], state.models)
 
-    def _means(self, state: State) -> Float[np.ndarray, "scales candidates"]:
-        """Means without the rarest of the worst, which are in order."""
-        sequences = max(int(state["block"]), 1) / len(_SCALES) * BLOCK
-        worst, weight = np.asarray(state["worst"]), np.asarray(state["weight"])
-        counts = np.cumsum(weight, axis=-1) / sequences > _RARE
-        with np.errstate(invalid="ignore"):  # an infinite loss of no weight at all does not count
-            counted = np.sum(weight * worst, axis=-1, where=counts)
-        return (np.asarray(state["total"]) + counted) / sequences
-
-    def _best(self, state: State) -> int:
-        handicap = np.ones(len(self.candidates))
-        handicap[0] += _TIE
-        return int(np.argmin(self._means(state).max(axis=0) * handicap))
+    def best(self, state: SelectionState) -> int:
+        """Index of the candidate with the smallest loss, by the larger of its two estimates."""
+        factors = np.ones(len(state.names))
+        factors[0] += _TIE_MARGIN
+        return int(np.argmin(state.means.mean(IGNORED_PROBABILITY).max(axis=0) * factors))
 
 
 @jax.jit
-def _sample(problem: NoisyRegression, key: Key[Array, ""], scale: float) -> Weighed:
-    """Sequences with inputs `scale · x`, and the ratio of the densities of x and `scale · x` as their weights."""
-    stats, truth = sample_statistics(problem, key, (BLOCK,))
-    trace = jnp.trace(stats.xx, axis1=-2, axis2=-1)
-    log_weight = problem.context * problem.dim * jnp.log(scale) - 0.5 * (scale**2 - 1) * trace
-    ones, inputs = jnp.ones((BLOCK, 1)), scale * jnp.eye(problem.dim)[None]
-    stats = stretched(stats, truth, inputs, ones, ones)
-    return stats.gram / problem.context, oracle_weights(stats, truth.noise_std), jnp.exp(log_weight)
+def _update(models: AbstractModel, means: TailMean, batch: Batch, importance: Float[Array, " b"]) -> TailMean:
+    """Measure all candidates on one block; an overflow is an infinite loss."""
 
+    def update(model: AbstractModel, mean: TailMean) -> TailMean:
+        losses = half_square(model.final_weights(batch.mean_gram) - batch.target)
+        return mean.update(jnp.where(jnp.isnan(losses), jnp.inf, losses), importance)
 
-@jax.jit
-def _see(
-    models: AbstractModel,
-    total: Float[Array, " c"],
-    worst: Float[Array, "c k"],
-    weight: Float[Array, "c k"],
-    gram: Float[Array, "b e e"],
-    oracle: Float[Array, "b d"],
-    ratio: Float[Array, " b"],
-) -> tuple[Float[Array, " c"], Float[Array, "c k"], Float[Array, "c k"]]:
-    """Take in a block: the worst sequences so far one by one, and the sum of all others."""
-
-    def take(model: AbstractModel, total: Array, worst: Array, weight: Array) -> tuple[Array, Array, Array]:
-        losses = half_square(model.final(gram) - oracle)
-        losses = jnp.concatenate([worst, jnp.where(jnp.isnan(losses), jnp.inf, losses)])
-        weights = jnp.concatenate([weight, ratio])
-        order = jnp.argsort(losses, descending=True)
-        losses, weights = losses[order], weights[order]
-        rest = jnp.sum(jnp.maximum(losses[_WORST:], 0) * weights[_WORST:])
-        return total + rest, losses[:_WORST], weights[:_WORST]
-
-    return jax.vmap(take)(models, total, worst, weight)
+    return jax.vmap(update)(models, means)

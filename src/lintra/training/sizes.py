@@ -1,45 +1,56 @@
 """Memory that a training run needs, checked before it starts."""
 
 from lintra.evaluation.blocks import block_size
-from lintra.models.spec import Task
+from lintra.models.diagonal import Diagonal
+from lintra.models.full import Full
+from lintra.models.gdpp import GDPlusPlus
+from lintra.models.spec import ModelSpec
 from lintra.runtime import memory
+from lintra.training.growth.diagonal import DiagonalGrowth
+from lintra.training.growth.gdpp import GDPlusPlusGrowth
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.recipes.fast import Fast
 from lintra.training.sampling import BLOCK
 from lintra.zoo.model_file import LIMITS, check_sizes
 
-_SHORT_BATCH = 256  # sequences in a step of FULL's short runs in the fast recipe
-_UNKNOWNS = {"gd++": 2, "diag": 4}  # of a second-order fit, for every layer and head
+_SHORT_BATCH = 256  # sequences in a step of the fast recipe's short runs
 
 
-def require_memory(task: Task, recipe: AbstractRecipe, num_sequences: int) -> None:
+def require_memory(spec: ModelSpec, recipe: AbstractRecipe, num_sequences: int) -> None:
     """Reject a run that cannot fit into memory, or whose model is too large for a file.
 
-    Arguments:
-        task: What is trained.
-        recipe: How it is trained; recipes other than lintra's own are taken to sample a block at a time.
-        num_sequences: Fresh sequences to measure the result on.
+    Args:
+        spec: The model to train.
+        recipe: How it is trained. Recipes other than lintra's own are assumed to sample one block at a time.
+        num_sequences: Number of fresh sequences on which the result is measured.
 
     Raises:
         ValueError: With the arguments at fault, and the memory that they would need.
     """
-    _require_memory(task, recipe, num_sequences)
-    check_sizes({name: getattr(task, name) for name in LIMITS})
+    _require_memory(spec, recipe, num_sequences)
+    problem = spec.problem
+    sizes = spec.num_layers, spec.num_heads, problem.dim, problem.num_examples
+    check_sizes(dict(zip(LIMITS, sizes, strict=True)))
 
 
-def _require_memory(task: Task, recipe: AbstractRecipe, num_sequences: int) -> None:
+def _require_memory(spec: ModelSpec, recipe: AbstractRecipe, num_sequences: int) -> None:
     memory.require_losses(num_sequences, 1)
-    spectral = isinstance(recipe, Fast) and task.variant == "gd++"  # fitted without sequences
-    memory.require_sampling(task.dim, task.context, block_size(task.dim) if spectral else BLOCK)
-    sizes = task.layers, task.heads
-    seeds, batch = getattr(recipe, "seeds", 1), getattr(recipe, "batch", 1)
+    family = spec.family
+    spectral = isinstance(recipe, Fast) and family == GDPlusPlus.family  # fitted without sequences
+    memory.require_sampling(
+        spec.problem.dim, spec.problem.num_examples, block_size(spec.problem.dim) if spectral else BLOCK
+    )
+    sizes = spec.num_layers, spec.num_heads
+    starts = {"full": family == Full.family, "num_starts": getattr(recipe, "num_starts", 1)}
     if not isinstance(recipe, Fast):
-        memory.require_descent(*sizes, task.dim, full=task.variant == "full", seeds=seeds, batch=batch)
+        batch_size = getattr(recipe, "batch_size", 1)
+        memory.require_descent(*sizes, spec.problem.dim, **starts, batch_size=batch_size)
         return
-    memory.require_growth(task.layers, task.heads if spectral else 1, _UNKNOWNS["gd++"])
-    if task.variant == "diag":
-        memory.require_growth(*sizes, _UNKNOWNS["diag"])
-        memory.require_pool(task.dim, recipe.fit_pool, copies=4)  # in 64 bits, and once more for the last fit
-    if task.variant == "full":
-        memory.require_descent(*sizes, task.dim, full=True, seeds=seeds, batch=_SHORT_BATCH)
-        memory.require_pool(task.dim, recipe.pool)
+    memory.require_growth(spec.num_layers, spec.num_heads if spectral else 1, GDPlusPlusGrowth.num_unknowns)
+    if family == Diagonal.family:
+        memory.require_growth(*sizes, DiagonalGrowth.num_unknowns)
+        # In 64 bits, and once more for the last fit.
+        memory.require_pool(spec.problem.dim, recipe.fit_pool_size, num_copies=4)
+    elif not spectral:
+        memory.require_descent(*sizes, spec.problem.dim, **starts, batch_size=_SHORT_BATCH)
+        memory.require_pool(spec.problem.dim, recipe.pool_size)

@@ -1,35 +1,39 @@
-"""A recipe is a list of stages, and a stage moves a state of arrays forward in small, repeatable pieces of work.
+"""A stage of training: a state of arrays that is advanced in small units of work.
 
-Everything that a stage will do follows from its settings, its key and its state. So a run can stop after
-any piece, be written down, and go on to the same bits.
+Everything that a stage does follows from its settings, its key and its state. So a run can stop after any unit of
+work, be stored, and be resumed to the same bits.
 """
 
 import abc
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Key, PyTree
+from jaxtyping import Array, Key
 
 from lintra.models.base import AbstractModel
 from lintra.problem.noisy_regression import NoisyRegression
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 
-State = dict[str, PyTree[Array]]
-"""Arrays by name; what a stage has come to."""
+State = TypeVar("State")
+"""State of a stage: a pytree of arrays."""
+
+Data = TypeVar("Data")
+"""Prepared data of a stage, which its state need not contain."""
 
 Models = dict[str, AbstractModel]
-"""What the stages before have found, by name."""
+"""Models of the stages before, by the stage's name."""
 
-Shelf = dict[Hashable, Any]
-"""What stages have prepared, by what it depends on: stages of several tasks may share one."""
+Cache = dict[Hashable, Any]
+"""Prepared data by `cache_key`; runs that differ only in family and depth can share one."""
 
 
 class TrainingFailedError(Exception):
-    """A run that cannot be saved; the message says what happened and what to change."""
+    """Training gave no model, or none that is sound. The message says what happened and what to change."""
 
 
-class AbstractStage(eqx.Module):
+class AbstractStage(eqx.Module, Generic[State, Data]):
     """One stage of a recipe."""
 
     name: eqx.AbstractVar[str]
@@ -37,34 +41,34 @@ class AbstractStage(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def material(self) -> Hashable:
-        """What `prepare` depends on: stages in which it is equal share what one of them has prepared."""
+    def cache_key(self) -> Hashable:
+        """Everything that `prepare` depends on. Stages with equal keys share the prepared data."""
 
     @abc.abstractmethod
-    def prepare(self) -> Any:
-        """Make what every piece of work needs and no state has to carry, such as a pool of sequences."""
+    def prepare(self) -> Data:
+        """Make data that every unit of work needs, such as a pool of sequences."""
 
     @abc.abstractmethod
-    def start(self, models: Models) -> State:
-        """The state before the first piece of work."""
+    def start(self, models: Models, warm_starts: WarmStarts = NO_WARM_STARTS) -> State:
+        """The state before the first unit of work, given the models of earlier stages and warm starts."""
 
     @abc.abstractmethod
-    def advance(self, state: State, material: Any) -> State:
-        """Do one piece of work, of a few seconds at most."""
+    def advance(self, state: State, data: Data) -> State:
+        """Do one unit of work, which takes a few seconds at most."""
 
     @abc.abstractmethod
     def progress(self, state: State) -> tuple[int, int]:
-        """How many pieces of work are done, and how many there are at most; equal at the end."""
+        """Number of units of work done, and their largest number; equal at the end."""
 
     @abc.abstractmethod
     def metrics(self, state: State) -> dict[str, Any]:
-        """What the log says after a piece of work."""
+        """Values to log after a unit of work."""
 
     @abc.abstractmethod
     def finish(self, state: State) -> AbstractModel:
-        """The model that the stage leaves behind under its name."""
+        """The model of this stage, which later stages find under its name."""
 
 
-def token(problem: NoisyRegression, key: Key[Array, ""]) -> Hashable:
-    """A problem and a key as something to look things up by."""
+def fingerprint(problem: NoisyRegression, key: Key[Array, ""]) -> Hashable:
+    """A hashable value that is equal for equal problems and keys."""
     return str(jax.tree.leaves(problem)), str(problem), jax.random.key_data(key).tobytes()

@@ -1,4 +1,4 @@
-"""Held-out sequences, on which models are compared while they are trained."""
+"""Validation sequences, on which models are compared while they are trained."""
 
 from functools import partial
 
@@ -9,40 +9,40 @@ from jaxtyping import Array, Float, Key
 from lintra.models.base import AbstractModel
 from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.training.batch import Lesson, cast
+from lintra.training.batch import Batch, cast
 from lintra.training.sampling import in_blocks, sample_with_bayes
 
 
-class HeldOut(eqx.Module):
+class ValidationSet(eqx.Module):
     """Sequences with the Bayes predictor's weights.
 
-    The adjusted loss of a model is its mean distance to the Bayes predictor plus the floor, the Bayes
-    predictor's own adjusted loss; the distance has far less noise than the adjusted loss measured directly.
+    The adjusted loss of a model is its mean loss relative to the Bayes predictor plus the Bayes predictor's own
+    adjusted loss. This has far less noise than the adjusted loss measured directly.
 
     Attributes:
-        lesson: The sequences, with the Bayes predictor's weights as targets.
-        floor: The Bayes predictor's adjusted loss on these sequences.
-        covariance: Λ; nothing means the identity.
+        batch: The sequences, with the Bayes predictor's weights as targets.
+        bayes_floor: The Bayes predictor's adjusted loss on these sequences.
+        covariance: Λ. `None`: the identity.
     """
 
-    lesson: Lesson
-    floor: Float[Array, ""]
+    batch: Batch
+    bayes_floor: Float[Array, ""]
     covariance: Float[Array, "d d"] | None
 
     @property
     def loss_of_zero(self) -> Float[Array, ""]:
-        """Adjusted loss of zero weights, which is about that of a model that has learned nothing."""
-        return half_square(self.lesson.target, self.covariance).mean() + self.floor
+        """Adjusted loss of zero weights, about that of an untrained model."""
+        return half_square(self.batch.target, self.covariance).mean() + self.bayes_floor
 
     def loss(self, model: AbstractModel) -> Float[Array, ""]:
         """Adjusted loss of a model, infinite where it overflows."""
-        weights = cast(model, self.lesson.gram.dtype).final(self.lesson.gram)
-        distance = half_square(weights - self.lesson.target, self.covariance).mean()
-        return jnp.where(jnp.isnan(distance), jnp.inf, distance + self.floor)
+        weights = cast(model, self.batch.mean_gram.dtype).final_weights(self.batch.mean_gram)
+        loss = half_square(weights - self.batch.target, self.covariance).mean()
+        return jnp.where(jnp.isnan(loss), jnp.inf, loss + self.bayes_floor)
 
 
-def sample_held_out(problem: NoisyRegression, key: Key[Array, ""], size: int) -> HeldOut:
-    """Draw held-out sequences."""
-    lesson, oracle = in_blocks(partial(sample_with_bayes, problem), key, size)
-    floor = half_square(lesson.target - oracle, problem.covariance).mean()
-    return HeldOut(lesson, floor, problem.covariance)
+def sample_validation(problem: NoisyRegression, *, num_sequences: int, key: Key[Array, ""]) -> ValidationSet:
+    """Draw validation sequences."""
+    batch, oracle = in_blocks(partial(sample_with_bayes, problem), key, num_sequences)
+    bayes_floor = half_square(batch.target - oracle, problem.covariance).mean()
+    return ValidationSet(batch, bayes_floor, problem.covariance)

@@ -79,7 +79,7 @@ def check_card(name: str, card: Any) -> Card:
     if not isinstance(card, dict):
         raise ValueError(f"the card of {name!r} must be a JSON object, got {type(card).__name__}.")
     try:
-        arguments.one_of("family", card.get("family"), tuple(FAMILIES))
+        arguments.one_of("family", card.get("family"), FAMILIES)
         check_sizes({size: arguments.whole_number(size, card.get(size)) for size in LIMITS})
         for field in _COUNTS:
             if card.get(field) is not None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.families import FAMILIES
-from lintra.runtime.files import finite
+from lintra.runtime.files import json_safe
 from lintra.zoo.card import Card, check_card, check_name, parse_cards
 from lintra.zoo.model_file import check_model, check_numbers
 from lintra.zoo.tensors import digest, read_tensors, write_tensors
@@ -40,13 +41,16 @@ class Zoo:
     def load(self, name: str) -> AbstractModel:
         """The model of this name, after a look at its hash."""
         card, start = self.card(name), f"{name}/"
-        own = {part.removeprefix(start): value for part, value in self._tensors.items() if part.startswith(start)}
-        if digest(own, {}) != card["sha256"]:
+        parameters = {
+            part.removeprefix(start): value for part, value in self._tensors.items() if part.startswith(start)
+        }
+        if digest(parameters, {}) != card["sha256"]:
             raise ValueError(f"The weights of {name!r} do not match the hash on their card.")
-        for part, value in own.items():
+        for part, value in parameters.items():
             check_numbers(f"{name}/{part}", value)
-        model = FAMILIES[card["family"]].from_parameters(own, card["context"], card["dim"])
-        check_model(model, card)
+        with in_64_bits():
+            model = FAMILIES[card["family"]].from_parameters(parameters, card["context"], card["dim"])
+            check_model(model, card)
         return model
 
     def card(self, name: str) -> Card:
@@ -62,14 +66,14 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
     """Write a zoo: for every name a model and what its card says besides what the model itself knows."""
     tensors, cards = {}, {}
     for name, (model, more) in models.items():
-        own = {part: np.asarray(value) for part, value in model.parameters().items()}
-        tensors |= {f"{name}/{part}": value for part, value in own.items()}
-        known = {
+        parameters = {part: np.asarray(value) for part, value in model.parameters().items()}
+        tensors |= {f"{name}/{part}": value for part, value in parameters.items()}
+        sizes = {
             "family": model.family,
             "layers": model.num_layers,
             "heads": model.num_heads,
-            "context": model.context,
+            "context": model.num_examples,
             "dim": model.dim,
         }
-        cards[check_name(name)] = check_card(name, finite(known | more | {"sha256": digest(own, {})}))
+        cards[check_name(name)] = check_card(name, json_safe(sizes | more | {"sha256": digest(parameters, {})}))
     write_tensors(path, tensors, {"format": _FORMAT, "cards": json.dumps(cards, sort_keys=True)})

@@ -47,8 +47,8 @@ def find(model: str) -> tuple[AbstractModel, str | None]:
     The prior is None where it is not known.
     """
     if Path(model).exists():
-        found, metadata = load_with_metadata(model)
-        return found, metadata["noise"] or None
+        loaded, metadata = load_with_metadata(model)
+        return loaded, metadata["noise"] or None
     if model.endswith(".safetensors") or "/" in model:
         raise FileNotFoundError(f"`model` '{model}' is not there.")
     return load(model), card(model)["noise"] or None

@@ -1,4 +1,4 @@
-"""Model files: one safetensors file with P and Q as printed, the family's own numbers, and metadata.
+"""Model files: one safetensors file with P and Q as printed, the family's parameters, and metadata.
 
 The checksum in a file detects accidents. It does not detect attackers, who can compute it anew. So all that a file
 says is validated on load, whatever its checksum is.
@@ -12,15 +12,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from lintra import arguments
 from lintra._version import __version__
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.families import FAMILIES
 from lintra.problem.noise import parse_noise
-from lintra.runtime.files import finite
+from lintra.runtime.files import json_safe
 from lintra.zoo.tensors import read_tensors, write_tensors
 
 _FORMAT = "lintra-model-1"
@@ -33,7 +33,7 @@ LIMITS = {
 }
 """The largest sizes of models in files."""
 _TEXTS = {"scale": 200, "version": 100, "noise": 10_000, "card": 2**20}  # the most characters of each
-_TOLERANCE = 4  # units of rounding by which P and Q may differ from what the own numbers give
+_TOLERANCE = 4  # units of rounding by which P and Q may differ from what the parameters give
 
 
 def save(
@@ -43,7 +43,7 @@ def save(
     noise: str | None = None,
     card: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a model to a file, aside and renamed, so that an older file is whole until the new one is.
+    """Write a model to a file, aside and renamed, so that an older file stays intact until the new one is.
 
     Arguments:
         model: The model.
@@ -51,23 +51,25 @@ def save(
         noise: The noise prior it was trained on, kept as metadata.
         card: More to keep as metadata, as JSON.
     """
-    if type(model) not in FAMILIES.values():
+    if FAMILIES.get(getattr(model, "family", "")) is not type(model):
         raise ValueError(f"`model` must be of a family of lintra, got {type(model).__name__}.")
-    check_sizes({"layers": model.num_layers, "heads": model.num_heads, "dim": model.dim, "context": model.context})
+    check_sizes(
+        {"layers": model.num_layers, "heads": model.num_heads, "dim": model.dim, "context": model.num_examples}
+    )
     P, Q = model.matrices()
-    own = {f"own.{name}": np.asarray(value) for name, value in model.parameters().items()}
-    tensors = {"P": P, "Q": Q} | own
+    parameters = {f"own.{name}": np.asarray(value) for name, value in model.parameters().items()}
+    tensors = {"P": P, "Q": Q} | parameters
     metadata = {
         "format": _FORMAT,
         "family": model.family,
         "layers": str(model.num_layers),
         "heads": str(model.num_heads),
         "dim": str(model.dim),
-        "context": str(model.context),
+        "context": str(model.num_examples),
         "noise": "" if noise is None else str(parse_noise(noise)),
         "scale": "own numbers are for a Gram matrix divided by context",
         "version": __version__,
-        "card": json.dumps(finite(card or {}), sort_keys=True),
+        "card": json.dumps(json_safe(card or {}), sort_keys=True),
     }
     write_tensors(Path(path), tensors, metadata)
 
@@ -89,14 +91,15 @@ def load_with_metadata(path: str | os.PathLike) -> tuple[AbstractModel, dict[str
     """Read a model and its metadata: family, layers, heads, dim, context, noise, version and more."""
     file = model_file(path)
     tensors, metadata = _read(file)
-    own = {name.removeprefix("own."): value for name, value in tensors.items() if name.startswith("own.")}
-    if not jax.config.jax_enable_x64 and any(value.dtype == np.float64 for value in own.values()):  # pyright: ignore[reportAttributeAccessIssue]
-        raise ValueError(f"`path` '{file}' holds 64-bit numbers, but JAX_ENABLE_X64 turns 64 bits off.")
+    parameters = {name.removeprefix("own."): value for name, value in tensors.items() if name.startswith("own.")}
     try:
-        model = FAMILIES[metadata["family"]].from_parameters(own, int(metadata["context"]), int(metadata["dim"]))
-        check_model(model, metadata)
-        for name, matrix in zip("PQ", model.matrices(), strict=True):
-            _check_matrix(name, tensors[name], matrix)
+        with in_64_bits():
+            model = FAMILIES[metadata["family"]].from_parameters(
+                parameters, int(metadata["context"]), int(metadata["dim"])
+            )
+            check_model(model, metadata)
+            for name, matrix in zip("PQ", model.matrices(), strict=True):
+                _check_matrix(name, tensors[name], matrix)
     except ValueError as error:
         raise ValueError(f"`path` '{file}' is not a model that lintra can read: {error}") from None
     return model, metadata
@@ -109,12 +112,12 @@ def read_metadata(path: str | os.PathLike) -> dict[str, str]:
 
 def model_file(path: str | os.PathLike) -> Path:
     """The file of a model: the path itself, or the trained model in a run folder."""
-    place = Path(path)
-    if not place.is_dir() or (place / _MODEL).is_file():
-        return place / _MODEL if place.is_dir() else place
-    if (place / "settings.json").exists():
-        raise FileNotFoundError(f"`path` '{place}' is a run that is not finished: train it to its end first.")
-    raise FileNotFoundError(f"`path` '{place}' is a folder that holds no trained model, '{_MODEL}'.")
+    path = Path(path)
+    if not path.is_dir() or (path / _MODEL).is_file():
+        return path / _MODEL if path.is_dir() else path
+    if (path / "settings.json").exists():
+        raise FileNotFoundError(f"`path` '{path}' is a run that is not finished: train it to its end first.")
+    raise FileNotFoundError(f"`path` '{path}' is a folder that holds no trained model, '{_MODEL}'.")
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -131,7 +134,7 @@ def _validated(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -
     missing = [name for name in ("family", *LIMITS, *_TEXTS) if name not in metadata]
     if missing:
         raise ValueError(f"its metadata lack {', '.join(missing)}.")
-    family = FAMILIES[arguments.one_of("family", metadata["family"], tuple(FAMILIES))]
+    family = FAMILIES[arguments.one_of("family", metadata["family"], FAMILIES)]
     expected = {"P", "Q"} | {f"own.{name}" for name in parameter_names(family)}
     if set(tensors) != expected:
         raise ValueError(f"it must hold the arrays {sorted(expected)}, got {sorted(tensors)!s:.200}.")
@@ -148,8 +151,8 @@ def _validated(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -
             raise ValueError(f"`{name}` must have shape {shape}, got {tensors[name].shape}.")
     if not isinstance(json.loads(metadata["card"]), dict):
         raise ValueError(f"`card` must be a JSON object, got {metadata['card']!r:.99}.")
-    kept = {name: metadata[name] for name in ("format", "family", *LIMITS, *_TEXTS)}
-    return kept | {"noise": printed_noise(metadata["noise"])}
+    checked = {name: metadata[name] for name in ("format", "family", *LIMITS, *_TEXTS)}
+    return checked | {"noise": printed_noise(metadata["noise"])}
 
 
 def _count(name: str, text: str) -> int:
@@ -159,7 +162,7 @@ def _count(name: str, text: str) -> int:
 
 
 def parameter_names(family: type[AbstractModel]) -> set[str]:
-    """The names of a family's own numbers."""
+    """The names of a family's parameters."""
     return {field.name for field in fields(family) if not field.metadata.get("static")}
 
 
@@ -186,20 +189,25 @@ def check_numbers(name: str, value: np.ndarray) -> None:
 
 def check_model(model: AbstractModel, sizes: Mapping[str, Any]) -> None:
     """Reject a model whose sizes are not the ones that were written down."""
-    found = {"layers": model.num_layers, "heads": model.num_heads, "dim": model.dim, "context": model.context}
-    for name, size in found.items():
+    sizes_of_model = {
+        "layers": model.num_layers,
+        "heads": model.num_heads,
+        "dim": model.dim,
+        "context": model.num_examples,
+    }
+    for name, size in sizes_of_model.items():
         if int(sizes[name]) != size:
             raise ValueError(f"`{name}` must be {size} for these arrays, got {sizes[name]}.")
 
 
-def _check_matrix(name: str, found: np.ndarray, expected: np.ndarray) -> None:
-    """Reject P or Q that is not what the own numbers give, to rounding."""
-    limits = np.finfo(found.dtype if found.dtype.itemsize < expected.dtype.itemsize else expected.dtype)
+def _check_matrix(name: str, stored: np.ndarray, expected: np.ndarray) -> None:
+    """Reject P or Q that is not what the parameters give, to rounding."""
+    limits = np.finfo(stored.dtype if stored.dtype.itemsize < expected.dtype.itemsize else expected.dtype)
     # A few units of rounding in each entry; numbers below the smallest normal one may have become zero.
     allowed = _TOLERANCE * limits.eps * np.abs(expected) + limits.tiny
-    wrong = int((np.abs(found - expected) > allowed).sum())
+    wrong = int((np.abs(stored - expected) > allowed).sum())
     if wrong:
         raise ValueError(
-            f"{wrong} of {found.size} entries of `{name}` are not what the family's own numbers give (to "
+            f"{wrong} of {stored.size} entries of `{name}` are not what the family's parameters give (to "
             f"{_TOLERANCE * limits.eps:.1g}, relative)."
         )

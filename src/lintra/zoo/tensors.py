@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as format_tensors
 
-from lintra.runtime.files import write_aside
+from lintra.runtime.files import write_atomic
 
 MAX_HEADER = 2**24  # bytes; the published zoo of 344 models has a header of 0.3 MB
 MAX_FILE = 2**32  # bytes; the published zoo has 1.4 MB, and reading needs twice the file's size in memory
@@ -29,7 +29,7 @@ def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str
     """Write named arrays and text, with a checksum over both, aside and renamed."""
     content = _in_order(format_tensors(tensors, metadata | {"sha256": digest(tensors, metadata)}))
     check_size(len(content), int.from_bytes(content[:8], "little"))
-    write_aside(path, content)
+    write_atomic(path, content)
 
 
 def read_tensors(path: Path, expected_format: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -69,7 +69,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Read the arrays and the text of a file.
 
     Raises:
-        ValueError: If the file is not a whole safetensors file, or if it is too large.
+        ValueError: If the file is not an intact safetensors file, or if it is too large.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ValueError(f"`path` '{path}' is not a file.")
@@ -77,7 +77,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         content, header = _read_file(path)
         return parse_tensors(content), _text(header)
     except (SafetensorError, ValueError, KeyError, RecursionError) as error:
-        raise ValueError(f"`path` '{path}' is not a whole safetensors file: {error}") from None
+        raise ValueError(f"`path` '{path}' is not an intact safetensors file: {error}") from None
 
 
 def check_size(size: int, header: int) -> None:
@@ -91,7 +91,7 @@ def check_size(size: int, header: int) -> None:
 
 
 def _read_file(path: Path) -> tuple[bytes, dict[str, Any]]:
-    """The whole file, and its header after all sizes were compared with the size of the file."""
+    """The content of the file, and its header after all sizes were compared with the size of the file."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(8)
@@ -110,18 +110,20 @@ def _read_file(path: Path) -> tuple[bytes, dict[str, Any]]:
 
 
 def _check_entry(name: str, entry: Any, available: int) -> None:
-    """Reject an array whose place in the file does not agree with its shape, or is outside of the file."""
+    """Reject an array whose offsets in the file do not agree with its shape, or are outside of the file."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"array {name!r} must have dtype, shape and data_offsets, and no more.")
-    kind, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
+    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(kind, str) or kind not in _WIDTHS:
         raise ValueError(f"array {name!r} must have a dtype of {', '.join(_WIDTHS)}, got {kind!r}.")
-    if not _are_counts(shape) or not _are_counts(place) or len(place) != 2:
-        raise ValueError(f"array {name!r} must have a shape and two offsets, got {shape!r:.99} and {place!r:.99}.")
-    if _WIDTHS[kind] * math.prod(shape) != place[1] - place[0] or place[1] > available:
+    if not _are_counts(shape) or not _are_counts(offsets) or len(offsets) != 2:
         raise ValueError(
-            f"array {name!r} of shape {tuple(shape)!s:.99} and dtype {kind} cannot have the bytes {place[0]:,} to "
-            f"{place[1]:,} of {available:,}."
+            f"array {name!r} must have a shape and two offsets, got {shape!r:.99} and {offsets!r:.99}."
+        )
+    if _WIDTHS[kind] * math.prod(shape) != offsets[1] - offsets[0] or offsets[1] > available:
+        raise ValueError(
+            f"array {name!r} of shape {tuple(shape)!s:.99} and dtype {kind} cannot have the bytes "
+            f"{offsets[0]:,} to {offsets[1]:,} of {available:,}."
         )
 
 

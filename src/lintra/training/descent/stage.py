@@ -1,14 +1,7 @@
-"""Adam or SOAP on sequences, several starts side by side, with bad steps refused and the best models kept.
+"""Gradient descent as a stage: Adam or SOAP from several starts, the best model on validation sequences kept."""
 
-Overflow is expected here: a deep model is a polynomial of high degree in its data. A step whose loss or slope
-is not finite is bad: it is not taken, it is counted, and the learning rate is halved and comes back with
-twenty good steps. A slope many times longer than usual, which comes from sequences that explode, is shortened;
-its direction leads away from there. After every round the models are judged on held-out sequences; one that
-has become far worse than it was returns to its best, and its rate is halved for good.
-"""
-
-import math
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,247 +9,132 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Key
 
 from lintra.models.base import AbstractModel
-from lintra.problem.noisy_regression import NoisyRegression
-from lintra.training.batch import Lesson, cast, loss
-from lintra.training.descent.soap import scale_by_soap
-from lintra.training.sampling import sample_lesson, sample_pool, sample_widened
-from lintra.training.stage import AbstractStage, Models, State, TrainingFailedError, token
-from lintra.training.validation import HeldOut, sample_held_out
+from lintra.training.batch import Batch, cast
+from lintra.training.descent.rollback import MIN_RATE_FACTOR, Rollback
+from lintra.training.descent.schedule import Schedule
+from lintra.training.descent.source import BatchSource, DescentData
+from lintra.training.descent.state import DescentState
+from lintra.training.descent.step import OPTIMISERS, GradientGuard, descent_step
+from lintra.training.stage import AbstractStage, Models, TrainingFailedError
+from lintra.training.validation import ValidationSet
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 
-_RECOVERY = 2 ** (1 / 20)  # a halved rate is back after twenty good steps
-_MEMORY = 0.99  # of the usual length of a slope
-_LOST = 2.0**-20  # the share of the rate below which a start is given up
+_START, _PREPARE, _STEP = 0, 1, 2  # folded into the stage's key: starts, prepared sequences, steps
 
 
-class Descent(AbstractStage):
+class Descent(AbstractStage[DescentState, DescentData]):
     """A stage of Adam or SOAP.
 
-    Arguments:
-        name: What the model that is found will be called.
+    A step with a loss or gradient that is not finite is rejected and counted; the learning rate is then halved and
+    recovers in twenty accepted steps.
+
+    Args:
+        name: Name under which the stage's model is known to later stages.
         key: Randomness.
-        problem: Where sequences come from.
-        starts: Gives the models to start from, stacked, from what the stages before have found and a key.
-        steps: Number of steps.
-        learning_rate: The rate at the first step.
-        printed: Whether the rate is that of P and Q as printed, not of the family's own numbers, of which some
-            are n times as large.
-        optimiser: `adam` or `soap`.
-        warm_up: Steps in which the rate rises from zero.
-        lowered: The share of the steps after which the rate is a tenth; nothing for a rate that falls along a
-            cosine to a hundredth.
-        batch: Sequences in a step.
-        objective: `query`, `truth` or `bayes`.
-        pool: Number of sequences to draw batches from; nothing for fresh ones at every step.
-        widened: Number of sequences in the pool, besides, that are wider than the problem's.
-        unit: Labels are divided by this, which is the size of a label where the numbers should be near one.
-        clip: Longest slope in the weights, per sequence, in that unit.
-        limit: Longest slope of a step, in that unit; a longer one is shortened.
-        spike: Longest slope of a step, in times the usual.
-        astray: A model whose held-out loss is this many times its best returns to its best.
-        dtype: Precision of the steps.
-        round: Steps between two looks at the held-out sequences.
-        held_out: Number of held-out sequences.
+        source: The sequences.
+        starts: Gives the stacked models to start from, given the models of earlier stages, warm starts and a key.
+        num_steps: Number of steps.
+        schedule: The learning rate.
+        printed_scale: Whether the rate is that of P and Q as printed, and not of the family's parameters, some of
+            which are n times as large. Default: no.
+        optimiser: `adam` (default) or `soap`.
+        guard: Which gradients are shortened; norms are for labels divided by the source's `label_scale`.
+        rollback: When a model returns to its best.
+        validate_every: Number of steps between two validations. Default: 250.
     """
 
     name: str = eqx.field(static=True)
     key: Key[Array, ""]
-    problem: NoisyRegression
-    starts: Callable[[Models, Key[Array, ""]], AbstractModel] = eqx.field(static=True)
-    steps: int = eqx.field(static=True)
-    learning_rate: float = eqx.field(static=True)
-    printed: bool = eqx.field(static=True, default=False)
+    source: BatchSource
+    starts: Callable[[Models, WarmStarts, Key[Array, ""]], AbstractModel] = eqx.field(static=True)
+    num_steps: int = eqx.field(static=True)
+    schedule: Schedule = eqx.field(static=True)
+    printed_scale: bool = eqx.field(static=True, default=False)
     optimiser: str = eqx.field(static=True, default="adam")
-    warm_up: int = eqx.field(static=True, default=0)
-    lowered: float | None = eqx.field(static=True, default=None)
-    batch: int = eqx.field(static=True, default=2048)
-    objective: str = eqx.field(static=True, default="bayes")
-    pool: int | None = eqx.field(static=True, default=None)
-    widened: int = eqx.field(static=True, default=0)
-    unit: float = eqx.field(static=True, default=1.0)
-    clip: float | None = eqx.field(static=True, default=10.0)
-    limit: float = eqx.field(static=True, default=math.inf)
-    spike: float = eqx.field(static=True, default=10.0)
-    astray: float = eqx.field(static=True, default=3.0)
-    dtype: str = eqx.field(static=True, default="float32")
-    round: int = eqx.field(static=True, default=250)
-    held_out: int = eqx.field(static=True, default=16_384)
+    guard: GradientGuard = eqx.field(static=True, default=GradientGuard())
+    rollback: Rollback = eqx.field(static=True, default=Rollback())
+    validate_every: int = eqx.field(static=True, default=250)
 
     @property
-    def material(self) -> Hashable:
-        """The problem, the key, and how many sequences of what kind."""
-        kind = self.objective, self.pool, self.widened, self.unit, self.dtype, self.held_out
-        return "descent", token(self.problem, self.key), kind
+    def cache_key(self) -> Hashable:
+        """The problem, the key, and how many sequences of which kind."""
+        return "descent", self.source.cache_key(self.key)
 
-    def prepare(self) -> tuple[Lesson | None, HeldOut]:
-        """Draw the pool, where there is one, and the held-out sequences."""
-        pool_key, widened_key, held_out_key = jax.random.split(jax.random.fold_in(self.key, 1), 3)
-        held_out = sample_held_out(self.problem, held_out_key, self.held_out)
-        if self.pool is None:
-            return None, held_out
-        pool = sample_pool(self.problem, pool_key, objective=self.objective, size=self.pool, dtype=self.dtype)
-        if self.widened:
-            widened = sample_widened(
-                self.problem, widened_key, objective=self.objective, size=self.widened, dtype=self.dtype
-            )
-            pool = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), pool, widened)
-        return pool.in_unit(self.unit), held_out
+    def prepare(self) -> DescentData:
+        """Draw the pool, if there is one, and the validation set."""
+        return self.source.prepare(jax.random.fold_in(self.key, _PREPARE))
 
-    def start(self, models: Models) -> State:
-        """The optimiser at rest, for every start."""
-        stacked = self.starts(models, jax.random.fold_in(self.key, 0))
-        stacked = cast(stacked.relabelled(1 / self.unit), self.dtype)
-        count = jax.tree.leaves(stacked)[0].shape[0]
-        return {
-            "step": jnp.zeros((), int),
-            "ended": jnp.zeros((), bool),
-            "models": stacked,
-            "optimiser": _OPTIMISERS[self.optimiser].init(stacked),
-            "rate": jnp.ones(count),
-            "usual": jnp.full(count, jnp.inf),
-            "rejected": jnp.zeros(count, int),
-            "returned": jnp.zeros(count, int),
-            "loss": jnp.full(count, jnp.inf),
-            "best": stacked,
-            "best_loss": jnp.full(count, jnp.inf),
-        }
+    def start(self, models: Models, warm_starts: WarmStarts = NO_WARM_STARTS) -> DescentState:
+        """The state before the first step."""
+        stacked = self.starts(models, warm_starts, jax.random.fold_in(self.key, _START))
+        stacked = cast(stacked.for_label_scale(1 / self.source.label_scale), self.source.dtype)
+        return DescentState.from_models(stacked, OPTIMISERS[self.optimiser].init(stacked))
 
-    def advance(self, state: State, material: tuple[Lesson | None, HeldOut]) -> State:
-        """One round: steps, then a look at the held-out sequences."""
-        pool, held_out = material
-        if int(state["step"]) == 0:
-            state = _judge(self, state, held_out)
-        state = _round(self, state, pool, min(self.round, self.steps - int(state["step"])))
-        state = _judge(self, state, held_out)
-        if (np.asarray(_share(state)) >= _LOST).any():
+    def advance(self, state: DescentState, data: DescentData) -> DescentState:
+        """Take `validate_every` steps, then validate."""
+        pool, validation = data
+        if int(state.step) == 0:
+            state = _validate(self, state, validation)
+        state = _take_steps(self, state, pool, min(self.validate_every, self.num_steps - int(state.step)))
+        state = _validate(self, state, validation)
+        if (np.asarray(state.rate_factor) >= MIN_RATE_FACTOR).any():
             return state
-        if not float(np.min(state["best_loss"])) < 0.9 * float(held_out.loss_of_zero):
+        # No start can move any more. The best models are the result, unless they have learned nothing.
+        if not float(np.min(state.best_loss)) < 0.9 * float(validation.loss_of_zero):
             raise TrainingFailedError(
-                f"Training diverged at step {int(state['step'])}: every step is refused (loss is "
-                f"{float(np.min(state['loss'])):.3g}). Try a smaller learning rate than {self.learning_rate:g}, a "
-                "smaller initial scale, or 64-bit precision."
+                f"Training diverged at step {int(state.step)}: every step is rejected (the loss is "
+                f"{float(np.min(state.loss)):.3g}). Try a smaller learning rate than "
+                f"{self.schedule.learning_rate:g}, a smaller initial scale, or 64-bit precision."
             )
-        return state | {"ended": jnp.ones((), bool)}  # nothing more to gain: the best so far is the result
+        return replace(state, stopped=jnp.ones((), bool))
 
-    def progress(self, state: State) -> tuple[int, int]:
+    def progress(self, state: DescentState) -> tuple[int, int]:
         """In steps."""
-        return self.steps if state["ended"] else int(state["step"]), self.steps
+        return self.num_steps if state.stopped else int(state.step), self.num_steps
 
-    def metrics(self, state: State) -> dict[str, Any]:
-        """Of the best start, with what was refused in all."""
+    def metrics(self, state: DescentState) -> dict[str, Any]:
+        """Losses of the best start and of all, and the numbers of rejected steps and of rollbacks."""
         return {
-            "step": int(state["step"]),
-            "loss": float(np.min(state["loss"])),
-            "held_out": float(np.min(state["best_loss"])),
-            "by_start": [float(value) for value in state["best_loss"]],
-            "rejected": int(state["rejected"].sum()),
-            "returned": int(state["returned"].sum()),
+            "step": int(state.step),
+            "loss": float(np.min(state.loss)),
+            "validation_loss": float(np.min(state.best_loss)),
+            "validation_losses": [float(value) for value in state.best_loss],
+            "num_rejected": int(state.num_rejected.sum()),
+            "num_rollbacks": int(state.num_rollbacks.sum()),
         }
 
-    def finish(self, state: State) -> AbstractModel:
+    def finish(self, state: DescentState) -> AbstractModel:
         """The best model of all starts."""
-        best = int(np.argmin(state["best_loss"]))
-        return jax.tree.map(lambda leaf: leaf[best].astype(float), state["best"]).relabelled(self.unit)
+        best = int(np.argmin(state.best_loss))
+        model = jax.tree.map(lambda leaf: leaf[best].astype(float), state.best)
+        return model.for_label_scale(self.source.label_scale)
 
 
-_OPTIMISERS: dict[str, Any] = {"adam": optax.scale_by_adam(), "soap": scale_by_soap()}
+@partial(jax.jit, static_argnames="num_steps")
+def _take_steps(stage: Descent, state: DescentState, pool: Batch | None, num_steps: int) -> DescentState:
+    """Take steps, and average the losses of each start over them."""
+    step_key = jax.random.fold_in(stage.key, _STEP)
 
+    def step(state: DescentState, _: None) -> tuple[DescentState, Float[Array, " starts"]]:
+        batch = stage.source.batch(step_key, state.step, pool)
+        return descent_step(
+            state,
+            batch,
+            stage.schedule(state.step, stage.num_steps),
+            optimiser=stage.optimiser,
+            guard=stage.guard,
+            printed_scale=stage.printed_scale,
+        )
 
-def _share(state: State) -> Float[Array, " starts"]:
-    """What is left of the learning rate: halved for a while by bad steps, and for good by every return."""
-    return state["rate"] * 0.5 ** state["returned"].astype(float)
-
-
-def _schedule(stage: Descent, step: Array) -> Float[Array, ""]:
-    step = step.astype(float)
-    rise = jnp.minimum(1.0, (step + 1) / max(stage.warm_up, 1))
-    if stage.lowered is not None:
-        return rise * stage.learning_rate * jnp.where(step < stage.lowered * stage.steps, 1.0, 0.1)
-    return rise * stage.learning_rate * (0.505 + 0.495 * jnp.cos(jnp.pi * step / stage.steps))
-
-
-@partial(jax.jit, static_argnames="steps")
-def _round(stage: Descent, state: State, pool: Lesson | None, steps: int) -> State:
-    """Take steps, refusing the bad ones."""
-    slope = jax.vmap(jax.value_and_grad(partial(loss, clip=stage.clip)), in_axes=(0, None))
-
-    def step(state: State, _: None) -> tuple[State, Float[Array, " starts"]]:
-        losses, slopes = slope(state["models"], _batch(stage, state["step"], pool))
-        length = _length(slopes)
-        good = jnp.isfinite(losses) & jnp.isfinite(length)
-        kept = jnp.minimum(length, jnp.minimum(stage.limit, stage.spike * state["usual"]))
-        slopes = jax.tree.map(lambda leaf: _lift(kept / jnp.maximum(length, 1e-300), leaf) * leaf, slopes)
-        slopes = choose(good, slopes, jax.tree.map(jnp.zeros_like, slopes))
-        with jax.numpy_dtype_promotion("standard"):  # optax mixes precisions
-            moves, optimiser = _OPTIMISERS[stage.optimiser].update(slopes, state["optimiser"])
-        rate = _schedule(stage, state["step"]) * _share(state)
-        if stage.printed:
-            moves = moves.from_printed_scale()
-        moved = jax.tree.map(lambda at, move: at - _lift(rate, at) * move, state["models"], moves)
-        usual = jnp.where(jnp.isinf(state["usual"]), kept, _MEMORY * state["usual"] + (1 - _MEMORY) * kept)
-        return state | {
-            "step": state["step"] + 1,
-            "models": choose(good, moved, state["models"]),
-            "optimiser": choose(good, optimiser, state["optimiser"]),
-            "usual": jnp.where(good, usual, state["usual"]),
-            "rate": jnp.where(good, jnp.minimum(1, state["rate"] * _RECOVERY), state["rate"] / 2),
-            "rejected": state["rejected"] + (~good).astype(int),
-        }, losses
-
-    state, losses = jax.lax.scan(step, state, length=steps)
-    return state | {"loss": jnp.nanmean(losses.astype(float), axis=0)}
-
-
-def _batch(stage: Descent, step: Array, pool: Lesson | None) -> Lesson:
-    """The sequences of a step, the same for all starts."""
-    key = jax.random.fold_in(jax.random.fold_in(stage.key, 2), step)
-    if pool is None:
-        settings = {"objective": stage.objective, "size": stage.batch, "dtype": stage.dtype}
-        return sample_lesson(stage.problem, key, **settings).in_unit(stage.unit)
-    return pool.pick(jax.random.randint(key, (stage.batch,), 0, pool.gram.shape[0]))
+    state, losses = jax.lax.scan(step, state, length=num_steps)
+    return replace(state, loss=jnp.nanmean(losses.astype(float), axis=0))
 
 
 @jax.jit
-def _judge(stage: Descent, state: State, held_out: HeldOut) -> State:
-    """Keep what is best on held-out sequences, and return to it from where things went wrong."""
-    losses = jax.vmap(held_out.loss)(state["models"].relabelled(stage.unit))
-    better = losses < state["best_loss"]
-    best_loss = jnp.where(better, losses, state["best_loss"])
-    best = choose(better, state["models"], state["best"])
-    astray = ~(losses <= stage.astray * best_loss)
-    calm = _without_momentum(state["optimiser"])
-    stuck = astray & (state["rate"] < _LOST)  # every step was refused where it had gone, which is behind it now
-    return state | {
-        "best": best,
-        "best_loss": best_loss,
-        "models": choose(astray, best, state["models"]),
-        "optimiser": choose(astray, calm, state["optimiser"]),
-        "rate": jnp.where(stuck, 1.0, state["rate"]),
-        "returned": state["returned"] + astray.astype(int),
-    }
-
-
-def _without_momentum(optimiser: Any) -> Any:
-    """An optimiser's state with no memory of where it was going; how long slopes were is worth keeping."""
-    mean = "mu" if hasattr(optimiser, "mu") else "mean"
-    return optimiser._replace(**{mean: jax.tree.map(jnp.zeros_like, getattr(optimiser, mean))})
-
-
-def choose(condition: Array, yes: PyTree[Array], no: PyTree[Array]) -> PyTree[Array]:
-    """`yes` for the starts where the condition holds, `no` for the others; numbers that all share are `yes`'s."""
-    return jax.tree.map(lambda a, b: jnp.where(_lift(condition, a), a, b) if a.ndim else a, yes, no)
-
-
-def _lift(per_start: Array, like: Array) -> Array:
-    lifted = per_start.reshape(per_start.shape + (1,) * (like.ndim - per_start.ndim))
-    return lifted.astype(like.dtype) if jnp.issubdtype(per_start.dtype, jnp.floating) else lifted
-
-
-def _length(slopes: PyTree[Array]) -> Float[Array, " starts"]:
-    squares = [
-        jnp.sum(leaf.astype(float) ** 2, axis=tuple(range(1, leaf.ndim))) for leaf in jax.tree.leaves(slopes)
-    ]
-    return jnp.sqrt(jnp.sum(jnp.stack(squares), axis=0))
+def _validate(stage: Descent, state: DescentState, validation: ValidationSet) -> DescentState:
+    """Keep the models that are best on the validation set, and return to them from far worse ones."""
+    losses = jax.vmap(validation.loss)(state.models.for_label_scale(stage.source.label_scale))
+    return stage.rollback.update(state, losses)

@@ -1,48 +1,36 @@
-"""What recipes share: settings, and the stages that follow from them."""
+"""The interface of a recipe: settings, and the stages that follow from them."""
 
 import abc
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from jaxtyping import Array, Key
 
-from lintra import arguments
-from lintra.models.spec import Task
-from lintra.training.batch import OBJECTIVES
+from lintra.models.spec import ModelSpec
 from lintra.training.stage import AbstractStage
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 
 
 @dataclass(frozen=True)
 class AbstractRecipe(abc.ABC):
-    """How to train: settings, and the stages that follow from them."""
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if name == "objective":
-                arguments.one_of(name, value, OBJECTIVES)
-            elif name == "dtype":
-                arguments.one_of(name, value, ("float32", "float64"))
-            elif name == "clip" and value is None:
-                continue  # no clipping
-            elif isinstance(getattr(type(self), name), int):
-                arguments.whole_number(name, value)
-            else:
-                arguments.positive(name, value)
+    """How to train. A recipe is a frozen dataclass of settings, which it validates in `__post_init__`."""
 
     @abc.abstractmethod
-    def stages(self, task: Task, key: Key[Array, ""], known: Collection[str] = ()) -> list[AbstractStage]:
-        """The stages, of which the last one leaves the trained model behind.
+    def stages(
+        self, spec: ModelSpec, key: Key[Array, ""], warm_starts: WarmStarts = NO_WARM_STARTS
+    ) -> list[AbstractStage]:
+        """The stages in order. The model of the last one is the trained model.
 
-        Models of these names are `known` from other tasks: `shallower` is of the same family with one layer
-        less, `gd++` and `diag` are smaller families with as many layers, and `fewer-heads` has one head less.
-        A recipe may start from them.
+        Args:
+            spec: The model to train.
+            key: Randomness.
+            warm_starts: Models that the stages will be given. A recipe may leave out stages that they replace.
         """
 
     def settings(self) -> dict[str, Any]:
         """All settings by name."""
         return asdict(self)
 
-    def unused(self, task: Task) -> frozenset[str]:
-        """Settings that have no meaning for this task."""
+    def unused(self, spec: ModelSpec) -> frozenset[str]:
+        """Names of settings that have no effect on this model."""
         return frozenset()

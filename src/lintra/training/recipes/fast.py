@@ -1,114 +1,160 @@
 """The fast recipe: second-order fits grown in depth for GD++ and DIAG, and SOAP from random starts for FULL.
 
-GD++ is fitted first, in seconds and without sequences. The other two families contain it, and it is kept in
-the choice at the end: without noise nothing that was trained on sequences is as safe on rare ones.
+GD++ is fitted first, in seconds and without sequences, wherever the family contains it. It is then one of the
+candidates of the model selection: without noise no model that was trained on sequences is as safe on rare ones.
+A family without a stage of its own is trained as FULL is.
 """
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 from jaxtyping import Array, Key
 
-from lintra.models.spec import Task
+from lintra import arguments
+from lintra.models.diagonal import Diagonal
+from lintra.models.families import FAMILIES
+from lintra.models.gdpp import GDPlusPlus
+from lintra.models.spec import ModelSpec
+from lintra.training.batch import OBJECTIVES
+from lintra.training.descent.schedule import Schedule
+from lintra.training.descent.source import BatchSource
 from lintra.training.descent.stage import Descent
-from lintra.training.growth import DiagonalGrowth, GDPlusPlusGrowth
+from lintra.training.descent.step import GradientGuard
+from lintra.training.growth.diagonal import DiagonalGrowth
+from lintra.training.growth.gdpp import GDPlusPlusGrowth
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.selection import Selection
 from lintra.training.stage import AbstractStage
-from lintra.training.starts import Only, RandomAndKnown, RandomStarts
+from lintra.training.starts import FromStage, RandomAndWarmStarts, RandomStarts
+from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
+
+_ONLY_DESCENT = frozenset({"num_starts", "num_steps", "learning_rate", "pool_size", "widened_share"})
+_UNUSED = {
+    GDPlusPlus.family: _ONLY_DESCENT | {"objective", "fit_pool_size", "num_blocks"},
+    Diagonal.family: _ONLY_DESCENT,
+}
 
 
 @dataclass(frozen=True)
 class Fast(AbstractRecipe):
-    """Settings of the fast recipe.
+    """The fast recipe.
 
-    Arguments:
-        seeds: Random starts of FULL, of which the best after a short run is trained on; three times as many where
-            there are up to three layers, which are quick and find the best place more rarely.
-        objective: `bayes`, `truth` or `query`; GD++ is fitted to its exact loss and needs none.
-        steps: Steps of FULL's long run.
-        learning_rate: Rate of FULL's long run.
-        pool: Sequences that FULL learns from.
-        widened: Wider sequences that come to them, as a share, where there are more than three layers, and in the
-            long run where there are three: shallower models have no room for what is rare.
-        fit_pool: Sequences that DIAG is fitted to, a multiple of 32,768.
-        blocks: Blocks of 8,192 sequences for the last choice, an even number.
-        tail: Eigenvalues rarer than this are left out when GD++ is fitted.
+    Args:
+        num_starts: Number of random starts of FULL, of which the best after a short run is trained further. Three
+            times as many are used with up to three layers, which are quick and find the best optimum more rarely.
+            Default: 8.
+        objective: `bayes` (default), `truth` or `query`. GD++ is fitted to its exact loss and needs none.
+        num_steps: Number of steps of FULL's long run. Default: 6,000.
+        learning_rate: Learning rate of FULL's long run. Default: 0.02.
+        pool_size: Number of sequences that FULL learns from. Default: 393,216.
+        widened_share: Number of wider sequences that are added to them, as a fraction. They are used with more
+            than three layers, and in the long run with three: shallower models have no capacity for rare
+            sequences.
+            Default: 0.02.
+        fit_pool_size: Number of sequences that DIAG is fitted to, a multiple of 32,768. Default: 32,768.
+        num_blocks: Number of blocks of 8,192 sequences for model selection, an even number. Default: 64.
+        min_mass: Eigenvalues with a smaller weight are left out when GD++ is fitted. Default: 1e-8.
     """
 
-    seeds: int = 8
+    num_starts: int = 8
     objective: str = "bayes"
-    steps: int = 6000
+    num_steps: int = 6000
     learning_rate: float = 2e-2
-    pool: int = 393_216
-    widened: float = 0.02
-    fit_pool: int = 32_768
-    blocks: int = 64
-    tail: float = 1e-8
+    pool_size: int = 393_216
+    widened_share: float = 0.02
+    fit_pool_size: int = 32_768
+    num_blocks: int = 64
+    min_mass: float = 1e-8
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.fit_pool % 32_768:
-            raise ValueError(f"`fit_pool` must be a multiple of 32,768, got {self.fit_pool}.")
-        if self.blocks % 2:
-            raise ValueError(f"`blocks` must be an even number, got {self.blocks}.")
+        for name in ("num_starts", "num_steps", "pool_size", "fit_pool_size", "num_blocks"):
+            arguments.whole_number(name, getattr(self, name))
+        for name in ("learning_rate", "widened_share", "min_mass"):
+            arguments.positive(name, getattr(self, name))
+        arguments.one_of("objective", self.objective, OBJECTIVES)
+        if self.fit_pool_size % 32_768:
+            raise ValueError(f"`fit_pool_size` must be a multiple of 32,768, got {self.fit_pool_size}.")
+        if self.num_blocks % 2:
+            raise ValueError(f"`num_blocks` must be an even number, got {self.num_blocks}.")
 
-    def stages(self, task: Task, key: Key[Array, ""], known: Collection[str] = ()) -> list[AbstractStage]:
-        """GD++, the family that is asked for, and a choice between them and what is known."""
-        keys = jax.random.split(key, 4)
-        stages: list[AbstractStage] = []
-        smaller = [name for name in ("gd++", "diag") if name in known]
-        if not smaller:
-            heads = task.heads if task.variant == "gd++" else 1
-            stages.append(GDPlusPlusGrowth("gd++", keys[0], replace(task, heads=heads), tail=self.tail))
-        if task.variant == "gd++":
-            return stages
-        if task.variant == "diag":
-            stages.append(DiagonalGrowth("diag", keys[1], task, pool=self.fit_pool, objective=self.objective))
+    def stages(
+        self, spec: ModelSpec, key: Key[Array, ""], warm_starts: WarmStarts = NO_WARM_STARTS
+    ) -> list[AbstractStage]:
+        """GD++, the family of the model, and a selection among them and the warm starts."""
+        gdpp_key, first_key, second_key, selection_key = jax.random.split(key, 4)
+        gdpp = GDPlusPlusGrowth(GDPlusPlus.family, gdpp_key, spec, min_mass=self.min_mass)
+        if spec.family == GDPlusPlus.family:
+            return [gdpp]
+        simpler: list[AbstractStage] = []
+        if warm_starts.smaller is None and _contains(spec.family, GDPlusPlus.family):
+            simpler.append(replace(gdpp, spec=replace(spec, num_heads=1)))
+        names = tuple(stage.name for stage in simpler)
+        if spec.family == Diagonal.family:
+            settings = {"pool_size": self.fit_pool_size, "objective": self.objective}
+            trained: list[AbstractStage] = [
+                DiagonalGrowth(spec.family, first_key, spec, from_stages=names, **settings)
+            ]
         else:
-            stages += self._full(
-                task, keys[1], keys[2], tuple(name for name in ("shallower", "diag") if name in known)
-            )
-        others = [name for name in ("fewer-heads", "shallower") if name in known]
-        candidates = task.variant, *(smaller or ("gd++",)), *others
-        return [*stages, Selection("chosen", keys[3], task, candidates, self.blocks)]
+            trained = self._descents(spec, first_key, second_key)
+        selection = Selection("selected", selection_key, spec, (spec.family, *names), self.num_blocks)
+        return [*simpler, *trained, selection]
 
-    def unused(self, task: Task) -> frozenset[str]:
-        """What only FULL needs, and for GD++ what only sequences need."""
-        full = {"seeds", "steps", "learning_rate", "pool", "widened"}
-        sequences = {"objective", "fit_pool", "blocks"}
-        return frozenset({"full": set[str](), "diag": full, "gd++": full | sequences}[task.variant])
+    def unused(self, spec: ModelSpec) -> frozenset[str]:
+        """Settings of gradient descent for GD++ and DIAG, and settings of sequences for GD++."""
+        return _UNUSED.get(spec.family, frozenset())
 
-    def _full(
-        self, task: Task, short_key: Key[Array, ""], long_key: Key[Array, ""], known: tuple[str, ...]
+    def _descents(
+        self, spec: ModelSpec, short_key: Key[Array, ""], long_key: Key[Array, ""]
     ) -> list[AbstractStage]:
         """Short runs from many starts, and a long one from the best of them."""
-        unit = (task.dim + task.problem.noise.second_moment) ** 0.5  # of a label
-        shared: dict[str, Any] = {
-            "problem": task.problem,
-            "objective": self.objective,
-            "optimiser": "soap",
-            "unit": unit,
-            "clip": 0.25,
-            "limit": 0.01,
-            "spike": math.inf,
-        }
-        short: dict[str, Any] = {"steps": 1600, "learning_rate": 3e-2, "warm_up": 200, "batch": 256}
-        long: dict[str, Any] = {
-            "steps": self.steps,
-            "learning_rate": self.learning_rate,
-            "warm_up": 50,
-            "batch": 1024,
-        }
-        count = self.seeds if task.layers > 3 else 3 * self.seeds
-        starts = RandomAndKnown(RandomStarts(task, count, scale=0.1, unit=unit), known, disturbance=0.02)
-        shares = [self.widened if task.layers > least else 0.0 for least in (3, 2)]
-        pools = self.pool // 6, self.pool
-        sizes = [{"pool": pool, "widened": round(share * pool)} for pool, share in zip(pools, shares, strict=True)]
-        return [
-            Descent("start", short_key, starts=starts, **sizes[0], **short, **shared),
-            Descent("full", long_key, starts=Only("start"), **sizes[1], **long, **shared),
-        ]
+        # Labels divided by their standard deviation √(d + E[σ²]), so that all parameters are near one.
+        label_scale = (spec.problem.dim + spec.problem.noise.second_moment) ** 0.5
+        source = BatchSource(spec.problem, objective=self.objective, label_scale=label_scale)
+
+        def sized(batch_size: int, pool_size: int, *, min_depth: int) -> BatchSource:
+            share = self.widened_share if spec.num_layers >= min_depth else 0.0
+            num_widened = round(share * pool_size)
+            return replace(source, batch_size=batch_size, pool_size=pool_size, num_widened=num_widened)
+
+        num_starts = self.num_starts if spec.num_layers > 3 else 3 * self.num_starts
+        random = RandomStarts(spec, num_starts, scale=0.1, label_scale=label_scale)
+        short = Descent(
+            "start",
+            short_key,
+            sized(256, self.pool_size // 6, min_depth=4),
+            starts=RandomAndWarmStarts(random, perturbation=0.02),
+            num_steps=1600,
+            schedule=Schedule(3e-2, warmup_steps=200),
+            optimiser="soap" if _has_square_parameters(spec, short_key) else "adam",
+            guard=GradientGuard(clip_norm=0.25, max_norm=0.01, max_ratio=math.inf),
+        )
+        long = replace(
+            short,
+            name=spec.family,
+            key=long_key,
+            source=sized(1024, self.pool_size, min_depth=3),
+            starts=FromStage("start"),
+            num_steps=self.num_steps,
+            schedule=Schedule(self.learning_rate, warmup_steps=50),
+        )
+        return [short, long]
+
+
+def _contains(family: str, other: str) -> bool:
+    """Whether the models of another family are models of this one."""
+    name: str | None = family
+    while name is not None and name != other:
+        name = FAMILIES[name].smaller
+    return name == other
+
+
+def _has_square_parameters(spec: ModelSpec, key: Key[Array, ""]) -> bool:
+    """Whether all parameters are square matrices, as SOAP needs: shape (layers, heads, e, e)."""
+    model = jax.eval_shape(
+        lambda key: FAMILIES[spec.family].random(
+            spec.num_layers, dim=spec.problem.dim, num_examples=spec.problem.num_examples, key=key
+        ),
+        key,
+    )
+    return all(leaf.ndim == 4 and leaf.shape[-1] == leaf.shape[-2] for leaf in jax.tree.leaves(model))

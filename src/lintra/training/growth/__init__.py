@@ -1,0 +1,1 @@
+"""Depth continuation: layers added one at a time by second-order fits."""
