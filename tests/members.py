@@ -151,15 +151,13 @@ def random_model(
 
 
 def models(
-    problem: NoisyRegression = PROBLEM, num_layers: Iterable[int] = (1, 4), num_heads: Iterable[int] = (1, 2, 3)
+    problem: NoisyRegression = PROBLEM, sizes: Iterable[tuple[int, int]] = ((1, 1), (4, 1), (4, 2), (4, 3))
 ) -> dict[str, AbstractModel]:
-    """A random model of every family, depth and number of heads."""
-    num_layers, num_heads = tuple(num_layers), tuple(num_heads)
+    """A random model of every family, for each number of layers and heads."""
     return {
-        f"{family}-{layers}-h{heads}": random_model(family, layers, heads, problem)
+        f"{family}-{num_layers}-h{num_heads}": random_model(family, num_layers, num_heads, problem)
+        for num_layers, num_heads in sizes
         for family in FAMILIES
-        for layers in num_layers
-        for heads in num_heads
     }
 
 
@@ -174,13 +172,12 @@ def baselines(problem: NoisyRegression = PROBLEM) -> dict[str, AbstractPredictor
     found = {name: baseline(name, problem, key=KEY) for name in BASELINE_REGISTRY}
     found |= {
         "tuned-ridge with a low ceiling": TunedRidge(jnp.asarray(1.3), jnp.asarray(1e-3)),
-        "iterative-ridge of 20 steps": IterativeRidge(20),
         "iterative-ridge by the trace": IterativeRidge(20, num_squarings=0),
         "unit-blind bayes": UnitBlindBayes("uniform(0,2)"),
         "shrinkage": Shrinkage(2.0, 0.3, 4.0),
     }
-    examples = {name: PRIOR_EXAMPLES[name][0].text for name in PRIORS if name in PRIOR_EXAMPLES}
-    return found | {f"bayes {text}": Bayes(text) for text in examples.values()}
+    others = [name for name in PRIORS if name in PRIOR_EXAMPLES and name != problem.noise.name]
+    return found | {f"bayes {text}": Bayes(text) for text in (PRIOR_EXAMPLES[name][0].text for name in others)}
 
 
 def concrete(kind: type) -> list[type]:
@@ -199,7 +196,7 @@ def _import_all() -> None:
 
 _import_all()
 MODELS = models()
-ADAPTED = adapted(MODELS["diag-4-h1"]) | {"UnitBlind full": adapters.UnitBlind(MODELS["full-1-h2"])}
+ADAPTED = adapted(MODELS["diag-4-h1"]) | {"UnitBlind full": adapters.UnitBlind(MODELS["full-1-h1"])}
 BASELINES = baselines()
 PREDICTORS: dict[str, AbstractPredictor] = {**MODELS, **ADAPTED, **BASELINES}
 LAYERED = {name: value for name, value in PREDICTORS.items() if isinstance(value, AbstractLayered)}

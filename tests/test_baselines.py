@@ -326,11 +326,6 @@ def test_the_unit_blind_bayes_predictor_follows_the_unit_and_is_better_than_a_gu
     assert gain.mean() > 4 * gain.std() / len(gain) ** 0.5
 
 
-def test_labels_that_are_all_zero_have_weights_zero():
-    stats = GramStatistics.from_data(np.random.default_rng(0).normal(size=(8, 3)), np.zeros(8))
-    np.testing.assert_array_equal(UnitBlindBayes("uniform(0,3)").weights(stats), np.zeros(3))
-
-
 @pytest.mark.parametrize("predictor", [Bayes("fixed(2)"), UnitBlindBayes("fixed(2)")])
 def test_excess_risk_is_the_distance_in_posterior_standard_deviations(predictor):
     rng = np.random.default_rng(0)

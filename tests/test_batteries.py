@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -35,12 +35,12 @@ from lintra.models import FAMILIES, AbstractModel, Full, tokens
 from lintra.models.families import PAPER_FAMILIES, to_family
 from lintra.predictor import AbstractLayered, AbstractPredictor
 from lintra.problem.loss import half_square
-from lintra.problem.noise import parse_noise
+from lintra.problem.noise import AbstractNoisePrior, parse_noise
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.report import needs as needs_of_the_report
 from lintra.statistics.gram import GramStatistics
-from lintra.statistics.sampling import sample_data
+from lintra.statistics.sampling import Truth, sample_data
 from lintra.sweep import GRIDS
 from lintra.theory import CLAIMS, check_claims
 from lintra.training import batch as training_batch
@@ -82,6 +82,7 @@ from members import (
     spec_of,
 )
 
+Value = TypeVar("Value")
 LABEL_SCALE = 3.0
 SIGNIFICANCE = 1e-3  # of the statistical tests, whose keys are fixed
 
@@ -105,16 +106,16 @@ def assert_close(value: Any, expected: Any, dtype: Any = np.float64, factor: flo
 # Predictors: models of every family, depth and number of heads, adapters and baselines
 
 
-class Probes(NamedTuple):
-    """One context, and others that follow from it. As a batch they need one program."""
+class Probes(NamedTuple, Generic[Value]):
+    """What belongs to one context, and to others that follow from it. As a batch they need one program."""
 
-    context: GramStatistics
-    permuted: GramStatistics
-    merged: GramStatistics
-    negated: GramStatistics
-    without_labels: GramStatistics
-    scaled: GramStatistics
-    rotated: GramStatistics
+    context: Value
+    permuted: Value
+    merged: Value
+    negated: Value
+    without_labels: Value
+    scaled: Value
+    rotated: Value
 
 
 @cache
@@ -126,7 +127,7 @@ def examples() -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
 
 
 @cache
-def probes() -> Probes:
+def probes() -> Probes[GramStatistics]:
     x, y, _, rotation = examples()
     order = np.random.default_rng(1).permutation(CONTEXT)
     parts = GramStatistics.from_data(x[:3], y[:3]), GramStatistics.from_data(x[3:], y[3:])
@@ -148,7 +149,7 @@ def batch() -> GramStatistics:
 
 
 @cache
-def probe_weights(name: str) -> Probes:
+def probe_weights(name: str) -> Probes[jax.Array]:
     """The weights of a predictor on every probe."""
     return Probes(*PREDICTORS[name].weights(batch()))
 
@@ -169,7 +170,7 @@ def predictor(name: str) -> AbstractPredictor:
     return PREDICTORS[name]
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (0,)], ids=str)
+@pytest.mark.parametrize("shape", [(), (2, 3), (0,)], ids=str)
 def test_leading_axes_are_contexts(name, predictor, shape):
     stats = reshaped(batch(), shape)
     weights = predictor.weights(stats)
@@ -199,22 +200,6 @@ def test_weights_are_compiled_and_mapped(name, predictor):
 def test_a_prediction_is_the_weights_times_the_query(name, predictor):
     query = examples()[2]
     assert_close(predictor.predict(probes().context, query), probe_weights(name).context @ query)
-
-
-def test_the_gradient_is_finite_and_not_zero(predictor):
-    """In parameters and Gram matrix. `test_derivatives.py` compares all derivatives with finite differences."""
-    arrays, rest = eqx.partition(predictor, eqx.is_inexact_array)
-
-    @jax.jit
-    @jax.grad
-    def gradient(variables):
-        arrays, gram = variables
-        stats = GramStatistics(gram, batch().num_examples)
-        return jnp.sum(eqx.combine(arrays, rest).weights(stats) ** 2)
-
-    leaves = jax.tree.leaves(gradient((arrays, batch().gram)))
-    assert all(bool(jnp.isfinite(leaf).all()) for leaf in leaves)
-    assert all(bool((leaf != 0).any()) for leaf in leaves if leaf.ndim)
 
 
 @pytest.mark.parametrize("name", ROTATION_EQUIVARIANT)
@@ -282,7 +267,8 @@ def model(model_name: str) -> AbstractModel:
 def token_history(model_name: str) -> list[jax.Array]:
     """All tokens of the context and the query after every layer, by Eq. (3) as printed."""
     x, y, query, _ = examples()
-    return tokens.forward(*map(jnp.asarray, MODELS[model_name].matrices()), x, y, query)
+    P, Q = map(jnp.asarray, MODELS[model_name].matrices())
+    return tokens.forward(P, Q, x, y, query)
 
 
 def test_the_gram_recursion_is_the_token_by_token_pass_in_every_layer(model_name):
@@ -363,6 +349,18 @@ def test_the_training_loss_is_the_mean_squared_distance_to_the_target(model_name
     assert_close(model.final_weights(batch().gram / CONTEXT), jnp.stack(probe_weights(model_name)))
 
 
+def test_weights_can_be_differentiated_and_compiled(model):
+    """For every predictor `test_derivatives.py` compares derivatives with finite differences."""
+
+    @jax.jit
+    def loss(model):
+        return jnp.sum(model.weights(batch()) ** 2)
+
+    gradient = jax.grad(loss)(model)
+    assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(gradient))
+    assert all(bool((leaf != 0).any()) for leaf in jax.tree.leaves(gradient))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_key_gives_one_model_and_another_key_another(family):
     first, same, other = (FAMILIES[family].random(2, dim=2, num_examples=5, key=key) for key in (3, 3, 4))
@@ -402,7 +400,7 @@ def test_the_text_of_a_prior_is_parsed_to_the_same_prior(example):
 
 def test_a_prior_is_frozen_and_hashable(example):
     prior = parse_noise(example.text)
-    assert {prior: 1}[parse_noise(example.text)] == 1
+    assert hash(prior) == hash(parse_noise(example.text))
     with pytest.raises(FrozenInstanceError):
         setattr(prior, fields(prior)[0].name, 1.0)
 
@@ -452,22 +450,29 @@ def test_the_support_has_all_samples_and_the_grid_goes_beyond_it(example):
 def test_the_posterior_is_that_of_a_dense_grid(example):
     """For the likelihood of seven residuals with mean square 2, and of as many that are nearly zero."""
     noise_std, prior_probability = example.nodes()
-    lowest = 1e-6
-
-    def log_likelihood(mean_square, noise_var):
-        return -3.5 * (jnp.log(noise_var) + mean_square / noise_var)
-
+    noise_var = np.maximum(noise_std**2, LOWEST_NOISE_VAR)
     for mean_square in (2.0, 0.02):
-        likelihood = jax.tree_util.Partial(log_likelihood, jnp.asarray(mean_square))
-        nodes, weights = parse_noise(example.text).posterior(likelihood, jnp.asarray(lowest))
-        assert float(weights.sum()) == pytest.approx(1.0, rel=rounding(float))
-        assert (weights >= 0).all()
-        noise_var = np.maximum(noise_std**2, lowest)
-        log_posterior = np.log(prior_probability) + np.asarray(likelihood(jnp.asarray(noise_var)))
-        posterior = np.exp(log_posterior - log_posterior.max())
-        expected = posterior @ (1 / (1 + noise_var)) / posterior.sum()
+        nodes, probabilities = posterior(parse_noise(example.text), mean_square)
+        assert float(probabilities.sum()) == pytest.approx(1.0, rel=rounding(float))
+        assert (probabilities >= 0).all()
+        log_density = np.log(prior_probability) + np.asarray(log_likelihood(mean_square, noise_var))
+        density = np.exp(log_density - log_density.max())
+        expected = density @ (1 / (1 + noise_var)) / density.sum()
         tolerance = rounding(float) if example.is_discrete else 1e-6  # of the grid's intervals
-        assert float(weights @ (1 / (1 + nodes))) == pytest.approx(expected, rel=tolerance)
+        assert float(probabilities @ (1 / (1 + nodes))) == pytest.approx(expected, rel=tolerance)
+
+
+LOWEST_NOISE_VAR = 1e-6
+
+
+def log_likelihood(mean_square: Any, noise_var: Any) -> Any:
+    return -3.5 * (jnp.log(noise_var) + mean_square / noise_var)
+
+
+@jax.jit
+def posterior(prior: AbstractNoisePrior, mean_square: jax.Array) -> tuple[jax.Array, jax.Array]:
+    likelihood = jax.tree_util.Partial(log_likelihood, mean_square)
+    return prior.posterior(likelihood, jnp.asarray(LOWEST_NOISE_VAR))
 
 
 @pytest.mark.parametrize(("text", "says"), [pair for pairs in REJECTED_PRIORS.values() for pair in pairs])

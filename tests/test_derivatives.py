@@ -1,8 +1,6 @@
 """Derivatives of every predictor, inside and outside of `plain_jax`."""
 
-import inspect
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,39 +10,23 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import lintra
-from lintra.baselines.bayes import Bayes, UnitBlindBayes
+import members
+from lintra.baselines.bayes import Bayes
 from lintra.kernel import library, plain
-from lintra.models import adapters
-from lintra.models.families import FAMILIES
 from lintra.models.gdpp import polynomial_loss
 from lintra.predictor import AbstractPredictor
 from lintra.statistics.gram import GramStatistics
-from lintra.theory.optima import Shrinkage
 
 _DIM, _COUNT = 2, 7
 _PROBLEM = lintra.NoisyRegression(_DIM, _COUNT, "uniform(0,2)")
 
 
-def _models():
-    """A random model of every family."""
-    sizes = {"dim": _DIM, "num_examples": _COUNT, "num_heads": 2, "scale": 0.5}
-    return {name: kind.random(2, **sizes, key=jax.random.key(0)) for name, kind in FAMILIES.items()}
-
-
-def _predictors():
-    """Every family, every adapter, every baseline, and Bayes on every kind of prior."""
-    found = dict(_models())
-    kinds: list[Any] = [
-        kind for _, kind in inspect.getmembers(adapters, inspect.isclass) if "adapters" in kind.__module__
-    ]
-    found |= {kind.__name__: kind(_models()["diag"]) for kind in kinds}
-    found |= {name: lintra.baseline(name, _PROBLEM) for name in lintra.BASELINES}
-    priors = {"fixed": "fixed(1)", "choice": "choice(1,3)"}
-    found |= {f"bayes {name}": Bayes(prior) for name, prior in priors.items()}
-    return found | {"unit-blind bayes": UnitBlindBayes("uniform(0,2)"), "shrinkage": Shrinkage(2.0, 0.3, 4.0)}
-
-
-PREDICTORS = _predictors()
+MODELS = members.models(_PROBLEM, sizes=((2, 2),))
+PREDICTORS: dict[str, AbstractPredictor] = {
+    **MODELS,
+    **members.adapted(MODELS["diag-2-h2"]),
+    **members.baselines(_PROBLEM),
+}
 _quick_jit = partial(
     jax.jit, compiler_options={"xla_backend_optimization_level": 0}
 )  # compiling is most of the time
@@ -76,14 +58,6 @@ def _along(function, vector, direction, step=1e-5):
 def _assert_close(found, expected, tolerance):
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(np.abs(expected).max(), 1e-3))
-
-
-def test_every_predictor_of_the_library_is_differentiated_here():
-    def concrete(kind):
-        here = [] if inspect.isabstract(kind) or not kind.__module__.startswith("lintra.") else [kind]
-        return here + [found for child in kind.__subclasses__() for found in concrete(child)]
-
-    assert {type(predictor) for predictor in PREDICTORS.values()} == set(concrete(AbstractPredictor))
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -128,9 +102,9 @@ def test_the_bayes_predictor_can_be_differentiated_in_the_bounds_of_its_prior():
     _assert_close(jax.jacfwd(weights)(bounds) @ direction, expected, 1e-6)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MODELS)
 def test_the_training_loss_has_its_true_hessian_in_plain_jax(name):
-    vector, unravel = ravel_pytree(_models()[name])
+    vector, unravel = ravel_pytree(MODELS[name])
     gram = (_tokens().T @ _tokens() / _COUNT)[None]
     direction = jnp.ones_like(vector)
 
@@ -162,7 +136,7 @@ def test_the_spectral_loss_can_be_differentiated_in_eigenvalues_in_plain_jax():
 def test_compiled_programs_are_not_shared_between_inside_and_outside(monkeypatch, switch):
     if switch is not None:
         monkeypatch.setattr(plain, "_switch", switch)
-    traced, model = [], _models()["full"]
+    traced, model = [], MODELS["full-2-h2"]
 
     @jax.jit
     def weights(stats):
@@ -193,7 +167,7 @@ def test_compiled_programs_are_not_shared_between_inside_and_outside(monkeypatch
 
 
 def test_plain_jax_holds_inside_of_a_traced_function():
-    model, gram = _models()["diag"], _tokens().T @ _tokens()
+    model, gram = MODELS["diag-2-h2"], _tokens().T @ _tokens()
 
     @jax.jit
     def slopes(gram):

@@ -2,11 +2,9 @@ import re
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as laws
 
 from lintra.problem.noise import Choice, Fixed, Uniform, parse_noise
 
@@ -32,13 +30,6 @@ def test_choice_prints_back_to_itself(values, data):
     prior = Choice(tuple(values), weights)
     assert str(parse_noise(str(prior))) == str(prior)
     assert hash(parse_noise(str(prior))) == hash(prior)
-
-
-@pytest.mark.parametrize(
-    "text", ["uniform(0,5)", "choice(1,3,5)", "fixed(2)", "uniform(0,0)", "choice(0.5:1,2:3)"]
-)
-def test_the_text_people_write_is_the_text_printed(text):
-    assert str(parse_noise(text)) == text
 
 
 kinds = st.sampled_from(["fixed", "uniform", "choice", "gauss", ""])
@@ -74,24 +65,9 @@ def test_reversed_bounds_are_refused(low, gap):
         Uniform(low + gap, low)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("gauss(0,1)", "must look like"),
-        ("uniform(0)", "takes 2 numbers"),
-        ("fixed(1,2)", "takes 1 number"),
-        ("uniform(5,0)", "low ≤ high"),
-        ("uniform(0,x)", "'x' is not a number"),
-        ("choice()", "not a number"),
-        ("choice(1,1)", "different values"),
-        ("choice(1:0,2:1)", "positive"),
-        ("choice(1:1e308,2:1e308)", "neither tiny nor huge"),
-        ("choice(1:1,2)", "not a number"),
-    ],
-)
-def test_a_prior_that_cannot_be_read_says_why(text, says):
-    with pytest.raises(ValueError, match=says):
-        parse_noise(text)
+def test_an_unknown_prior_is_refused():
+    with pytest.raises(ValueError, match="must look like"):
+        parse_noise("gauss(0,1)")
 
 
 def test_weights_that_do_not_fit_are_refused():
@@ -102,28 +78,6 @@ def test_weights_that_do_not_fit_are_refused():
 def test_something_that_is_not_text_is_refused():
     with pytest.raises(ValueError, match="must look like"):
         parse_noise(5)  # pyright: ignore[reportArgumentType]
-
-
-def test_samples_follow_the_prior(getkey):
-    draws = np.asarray(Uniform(1, 4).sample(getkey(), (20_000,)))
-    assert laws.kstest(draws, laws.uniform(1, 3).cdf).pvalue > 1e-3
-    draws = np.asarray(Choice((1, 3), (1, 3)).sample(getkey(), (20_000,)))
-    assert laws.binomtest(int((draws == 3).sum()), draws.size, 0.75).pvalue > 1e-3
-    assert set(np.unique(draws)) == {1.0, 3.0}
-    assert (Fixed(2).sample(getkey(), (5,)) == 2).all()
-
-
-@pytest.mark.parametrize(
-    ("text", "moment"),
-    [
-        ("fixed(3)", 9),
-        ("uniform(0,5)", 25 / 3),
-        ("choice(1,3)", 5),
-        ("choice(1:3,3:1)", 3),
-    ],
-)
-def test_second_moment(text, moment):
-    assert parse_noise(text).second_moment == pytest.approx(moment, rel=1e-14)
 
 
 def test_priors_of_one_kind_share_one_compiled_program(getkey):

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import pickle
 import re
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -28,7 +27,7 @@ from lintra.models import FAMILIES, families
 from lintra.problem.noise import parse_noise
 from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.page import number
-from lintra.report.report import _tails, needs, write_report
+from lintra.report.report import _tails, write_report
 from lintra.runtime.processes import ProcessExecutor
 from lintra.runtime.progress import SILENT
 
@@ -209,15 +208,6 @@ def test_equal_measurements_are_made_once_and_found_by_value(small_zoo):
     assert (measured[Counted(1)], measured[Counted(2)]) == (11, 12)
     with pytest.raises(ValueError, match="`need` must be one of the measurements that were made, got Counted"):
         measured[Counted(3)]
-
-
-def test_what_figures_and_statements_need_is_a_value_and_measured_once():
-    stated = [need for module in FIGURES.values() for need in module.NEEDS]
-    stated += [need for statement in STATEMENTS for need in statement.needs]
-    assert all(isinstance(need, AbstractMeasurement) for need in stated)
-    assert pickle.loads(pickle.dumps(stated)) == stated  # they are sent to processes
-    assert set(stated) <= set(needs())
-    assert len(needs()) == len(set(needs()))
 
 
 def test_a_statement_about_missing_models_is_not_measured(results):

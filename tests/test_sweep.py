@@ -22,17 +22,6 @@ SMALL: dict[str, Any] = {"families": ("gd++", "diag")}
 QUICK = Fast(num_blocks=4)
 
 
-@pytest.mark.parametrize("grid", GRIDS)
-def test_every_cell_comes_after_its_parents_or_is_of_another_chain(grid):
-    chains = GRIDS[grid]()
-    everything = {cell for cells in chains for cell in cells}
-    for cells in chains:
-        for position, cell in enumerate(cells):
-            for parent in cell.parents().values():
-                assert parent in everything
-                assert parent not in cells or cells.index(parent) < position
-
-
 def test_the_grid_of_table_1_is_all_of_it():
     cells = [cell for cells in GRIDS["table1"]() for cell in cells]
     assert len(set(cells)) == len(cells)

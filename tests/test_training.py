@@ -252,24 +252,6 @@ def test_a_model_owned_by_exploding_sequences_is_not_called_trained():
     assert (sound.is_sound, sound.message) == (True, "")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_relabelled_models_predict_in_the_other_unit(family):
-    model = FAMILIES[family].random(3, dim=3, num_examples=6, num_heads=2, scale=0.5, key=KEY)
-    gram = jnp.cov(jax.random.normal(KEY, (4, 9)))
-    scale = jnp.asarray([1.0, 1.0, 1.0, 7.0])
-    expected = 7.0 * model.final_weights(gram)
-    scaled = model.for_label_scale(7.0).final_weights(gram * scale[:, None] * scale)
-    assert np.allclose(scaled, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_numbers_as_printed_are_taken_to_the_familys_own(family):
-    model = FAMILIES[family].random(2, dim=3, num_examples=6, key=KEY)
-    P, Q = model.from_printed().matrices()
-    assert np.allclose(P, 6 * model.matrices()[0], rtol=1e-12)
-    assert np.array_equal(Q, model.matrices()[1])
-
-
 def test_tasks_are_checked():
     with pytest.raises(ValueError, match="`family` must be one of gd\\+\\+, diag, full, got 'fll'"):
         ModelSpec("fll", 2, "fixed(1)")
