@@ -25,6 +25,7 @@ from scipy import stats as laws
 
 import members
 from lintra import zoo
+from lintra.baselines import TunedRidge
 from lintra.bench import CASES, THREADED, cases
 from lintra.evaluation.layers import SEEDED
 from lintra.evaluation.measurement import AbstractMeasurement
@@ -40,7 +41,7 @@ from lintra.problem.noisy_regression import NoisyRegression
 from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.report import needs as needs_of_the_report
 from lintra.statistics.gram import GramStatistics
-from lintra.statistics.sampling import Truth, sample_data
+from lintra.statistics.sampling import Truth, sample_data, sample_statistics
 from lintra.sweep import GRIDS
 from lintra.theory import CLAIMS, check_claims
 from lintra.training import batch as training_batch
@@ -48,7 +49,7 @@ from lintra.training import least_squares
 from lintra.training.batch import OBJECTIVES
 from lintra.training.recipes import recipe_name
 from lintra.training.run_folder import RunFolder
-from lintra.training.sampling import sample_batch, sample_with_importance
+from lintra.training.sampling import sample_batch
 from lintra.zoo import model_file
 from members import (
     BROKEN_CLAIMS,
@@ -577,19 +578,16 @@ def test_the_loss_of_an_objective_is_the_mean_over_its_sequences(objective):
     assert eqx.tree_equal(sample_batch(TRAINING_PROBLEM, **settings), drawn)
 
 
-@pytest.mark.parametrize("perturbation_name", PERTURBATIONS)
-def test_perturbed_sequences_are_sequences_and_their_importance_has_mean_one(perturbation_name):
-    """The mean within four of its standard errors; so has the mean Gram matrix of inputs, weighted by it."""
-    drawn, log_importance = sample_with_importance(
-        TRAINING_PROBLEM,
-        objective="truth",
-        num_sequences=8192,
-        perturbation=PERTURBATIONS[perturbation_name],
-        key=KEY,
-    )
-    gram = np.asarray(drawn.mean_gram)
+@pytest.mark.parametrize("perturbation", PERTURBATIONS.values(), ids=PERTURBATIONS.keys())
+def test_perturbed_sequences_are_sequences_and_their_importance_has_mean_one(perturbation):
+    """Mean importance and the mean square of an input, weighted by it, within four of their standard errors."""
+    data_key, _, perturbation_key = perturbation.split(KEY)
+    stats, truth = sample_statistics(TRAINING_PROBLEM, (8192,), key=data_key)
+    perturbed, log_importance = perturbation(TRAINING_PROBLEM, stats, truth, perturbation_key)
+    gram = np.asarray(perturbed.gram) / TRAINING_PROBLEM.num_examples
     assert_close(gram, np.swapaxes(gram, -1, -2))
     assert np.linalg.eigvalsh(gram).min() > -rounding(float)
+    assert np.array_equal(perturbed.num_examples, stats.num_examples)
     if log_importance is None:
         return
     importance = np.exp(np.asarray(log_importance))
@@ -709,8 +707,8 @@ def _two_inputs(monkeypatch):
     for kind in MEASUREMENTS:
         if hasattr(module := inspect.getmodule(kind), "NoisyRegression"):
             monkeypatch.setattr(module, "NoisyRegression", small)
-    tuned = members.TunedRidge.tuned
-    monkeypatch.setattr(members.TunedRidge, "tuned", partial(tuned, num_sequences=4096))
+    tuned = TunedRidge.tuned
+    monkeypatch.setattr(TunedRidge, "tuned", partial(tuned, num_sequences=4096))
 
 
 def shape_of_result(result: Any) -> Any:

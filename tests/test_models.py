@@ -1,3 +1,5 @@
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -61,7 +63,7 @@ def test_one_head_ties_the_omegas_and_two_do_not():
 @pytest.mark.parametrize("heads", [1, 2])
 def test_gdpp_in_the_eigenbasis_is_gdpp(heads, getkey):
     stats, _ = sample_statistics(PROBLEM, (3, 5), key=getkey())
-    model = MODELS[f"gd++-4-h{heads}"]
+    model: Any = MODELS[f"gd++-4-h{heads}"]
     assert _close(model.spectral_weights(stats), model.layer_weights(stats))
 
 
