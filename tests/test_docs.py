@@ -205,7 +205,7 @@ with install_import_hook("lintra", "beartype.beartype"):
 import sys
 sys.path.insert(0, sys.argv[1])
 import jax
-from helpers import CONTEXT, DIM, MODELS, PREDICTORS
+from members import CONTEXT, DIM, MODELS, PREDICTORS
 for n in (CONTEXT, DIM + 1):
     problem = lintra.NoisyRegression(dim=DIM, num_examples=n)
     stats, truth = lintra.sample_statistics(problem, (2, 3), key=jax.random.key(0))

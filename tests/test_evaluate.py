@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from helpers import random_rotation
 from lintra import save, zoo
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, LeastSquares, baseline, oracle_weights
 from lintra.evaluation import paper
@@ -20,6 +19,7 @@ from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import Progress
 from lintra.statistics.sampling import sample_data, sample_statistics
+from members import random_rotation
 
 BLOCK = block_size(4)
 PROBLEM = NoisyRegression(dim=4, num_examples=9, noise="uniform(0,3)")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import CONTEXT, DIM, KEY, MODELS, PREDICTORS, ROTATION_EQUIVARIANT, random_rotation
 from lintra.baselines import LeastSquares
 from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus, Rescaled, tokens
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data, sample_statistics
+from members import CONTEXT, DIM, KEY, MODELS, PREDICTORS, ROTATION_EQUIVARIANT, random_rotation
 
 PROBLEM = NoisyRegression(dim=DIM, num_examples=CONTEXT, noise="uniform(0,2)")
 

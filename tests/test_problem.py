@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import random_rotation
 from lintra.problem.noisy_regression import NoisyRegression
+from members import random_rotation
 
 
 @given(st.one_of(st.integers(max_value=0), st.floats(), st.text(max_size=3), st.none(), st.booleans()))

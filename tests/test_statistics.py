@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats as laws
 
-from helpers import random_rotation
 from lintra.baselines import oracle_weights
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data, sample_statistics
+from members import random_rotation
 
 LEVEL = 1e-3  # of every statistical test below; seeds are fixed, so each either holds for good or does not
 

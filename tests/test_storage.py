@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import MODELS
 from lintra.baselines import LeastSquares
 from lintra.models import Full
 from lintra.zoo import model_file
+from members import MODELS
 
 MODEL = MODELS["full-4-h2"]
 
