@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from conftest import ROOT
 from lintra import GramStatistics, zoo
 from lintra.anatomy.ablation import ablate
 from lintra.anatomy.structure import omegas
@@ -15,6 +14,7 @@ from lintra.explorer.curves import page_models, read_curves
 from lintra.explorer.page import data
 from lintra.models import Rescaled
 from lintra.problem.noise import parse_noise
+from page_visit import ROOT
 
 CASES = 200
 TOLERANCE = 1e-10

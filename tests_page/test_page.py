@@ -7,10 +7,10 @@ import jax
 import pytest
 
 import lintra
-from conftest import Visit
 from lintra import zoo
 from lintra.explorer.page import page as fill_page
 from lintra.zoo import tensors
+from page_visit import Visit
 
 CONTROLS = (
     "share",
@@ -38,7 +38,7 @@ def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit
         one.wait_for("performance.getEntriesByName('first-contentful-paint').length > 0")
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
-        one.num_examples.close()
+        one.context.close()
     size = page_file.stat().st_size
     print(
         f"\npage {size / 1e6:.2f} MB; first paint {statistics.median(paints):.0f} ms, all views "
@@ -370,5 +370,5 @@ def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
     one.slide("examples", 8)
     assert one.address()["model"] == name
     assert one.page.locator("#table button").count() == 1
-    one.num_examples.close()
-    assert one.complaints == []
+    one.context.close()
+    assert one.messages == []
