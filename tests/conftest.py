@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from lintra.cli import main
+from untrained_zoo import Measured, write_untrained_zoo
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -18,7 +19,7 @@ settings.load_profile("lintra")
 
 def pytest_collection_modifyitems(items):
     """The longest first, so that parallel processes end together."""
-    items.sort(key=lambda item: item.path.name != "test_sweep.py")
+    items.sort(key=lambda item: item.path.parts[-2:] != ("sweep", "test_runner.py"))
 
 
 @pytest.fixture
@@ -42,3 +43,17 @@ def getkey():
     """Fresh keys, the same ones in every run."""
     keys = iter(jax.random.split(jax.random.key(2402_14180), 100))
     return lambda: next(keys)
+
+
+@pytest.fixture(scope="session")
+def small_zoo(tmp_path_factory):
+    """The file of a zoo of untrained models."""
+    path = tmp_path_factory.mktemp("zoo") / "zoo.safetensors"
+    write_untrained_zoo(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def results(small_zoo):
+    """Measurements on the zoo of untrained models, each made once."""
+    return Measured(small_zoo)

@@ -1,0 +1,17 @@
+import jax
+import pytest
+
+from lintra.statistics.sampling import sample_data
+from members import DIM, MODELS
+from models_helpers import PROBLEM
+
+
+@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+def model(request):
+    return request.param
+
+
+@pytest.fixture
+def sequence(getkey):
+    x, y, _ = sample_data(PROBLEM, key=getkey())
+    return x, y, jax.random.normal(getkey(), (DIM,))
