@@ -27,7 +27,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from snapshot_entries import COMPUTED, ENTRIES
 
@@ -83,7 +83,7 @@ def _differences_of_lists(before: list, after: list, rtol: float, place: str) ->
         yield from differences(one, other, rtol, f"{place} / {number}")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -3,6 +3,7 @@
 import builtins
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jax.errors import JaxRuntimeError
@@ -172,7 +173,8 @@ def test_what_fits_is_accepted_and_an_unknown_memory_rejects_nothing(monkeypatch
 
 def test_the_memory_of_this_machine_is_known_or_unknown(monkeypatch):
     monkeypatch.undo()
-    assert memory.available() is None or memory.available() > 10**8
+    found = memory.available()
+    assert found is None or found > 10**8
     monkeypatch.delattr("os.sysconf", raising=False)
     assert memory.available() is None
 
@@ -194,8 +196,9 @@ def test_lack_of_memory_ends_in_one_sentence(option, says, monkeypatch, capsys):
 
 
 def test_library_errors_name_arguments():
+    no_key: Any = lintra.evaluate
     with pytest.raises(ValueError, match=r"^`num_sequences` must be"):
-        lintra.evaluate({}, lintra.NoisyRegression(), num_sequences=0, key=lintra.evaluate)
+        lintra.evaluate({}, lintra.NoisyRegression(), num_sequences=0, key=no_key)
     with pytest.raises(ValueError, match=r"^`shard` must have at most 2 parts"):
         shard(GRIDS["tiny"](), 1, 10**11)
     with pytest.raises(FileNotFoundError, match=r"^`scheduler_file` 'none.json' is not there"):
@@ -204,9 +207,9 @@ def test_library_errors_name_arguments():
 
 def test_training_takes_a_task_and_a_recipe():
     with pytest.raises(TypeError, match=r"^`spec` must be a ModelSpec, such as ModelSpec\(.*\), got 'full'\.$"):
-        lintra.train("full")
+        lintra.train("full")  # pyright: ignore[reportArgumentType] # on purpose
     with pytest.raises(TypeError, match=r"`recipe` must be a recipe, such as Fast\(\) or Paper\(\), got 'fast'"):
-        lintra.train(ModelSpec("full", 1, "fixed(1)"), "fast")
+        lintra.train(ModelSpec("full", 1, "fixed(1)"), "fast")  # pyright: ignore[reportArgumentType] # on purpose
 
 
 def test_a_folder_of_another_run_is_named_as_an_argument_and_as_an_option(tmp_path, complaint):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -61,7 +62,7 @@ def with_header(path, header, data=b""):
     return path
 
 
-def entry(shape, offsets, kind="F64"):
+def entry(shape: list[Any], offsets: list[int], kind: Any = "F64") -> dict[str, Any]:
     return {"dtype": kind, "shape": shape, "data_offsets": offsets}
 
 
@@ -349,8 +350,8 @@ class Elements(HTMLParser):
         self.found, self.styles = [], []
         self.feed(text)
 
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         if self.found and self.found[-1][0] == "style":
@@ -412,7 +413,9 @@ def test_a_title_stays_a_title_in_every_form(title):
     program = ast.parse(export(MODELS["gd++"], title=title))
     plain = ast.parse(export(MODELS["gd++"]))
     told = escaping.one_line(title.strip() or "A model")
-    assert ast.get_docstring(program, clean=False).startswith(f"{told}: an algorithm")
+    docstring = ast.get_docstring(program, clean=False)
+    assert docstring is not None
+    assert docstring.startswith(f"{told}: an algorithm")
     assert list(map(ast.dump, program.body[1:])) == list(map(ast.dump, plain.body[1:]))
     for form in ("pseudo-code", "latex"):
         lines, without = (export(MODELS["gd++"], form=form, **t).splitlines() for t in ({"title": title}, {}))

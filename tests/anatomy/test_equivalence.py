@@ -57,6 +57,7 @@ def test_models_that_differ_are_called_different():
     other = FAMILIES["full"].random(3, dim=4, num_examples=8, scale=0.3, key=jax.random.key(9))
     assert compare(small("full"), other).kind == "different"
     model = small("diag")
+    assert isinstance(model, Diagonal)
     nudged = Diagonal(model.p.at[0, 0, 0].add(1e-3), model.q, 8, 4)
     assert compare(model, nudged).kind == "different"
     with pytest.raises(ValueError, match="same number of layers"):

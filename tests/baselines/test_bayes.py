@@ -126,7 +126,7 @@ def test_a_prior_without_a_rule_has_the_posterior_of_its_quadrature(getkey):
 
 def test_a_prior_written_with_numpy_is_rejected(getkey):
     class Traced(LikeUniform):
-        def quadrature(self, num_nodes=64):
+        def quadrature(self, num_nodes=64):  # pyright: ignore[reportIncompatibleMethodOverride] # NumPy on purpose
             return np.asarray([self.high]), np.ones(1)
 
     stats, _ = sample_statistics(PROBLEM, key=getkey())

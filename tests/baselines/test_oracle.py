@@ -18,7 +18,8 @@ def test_a_negative_penalty_or_noise_level_is_refused(getkey):
         oracle_weights(stats, -2.0)
     with pytest.raises(ValueError, match="`noise_std` must be one number or of shape"):
         oracle_weights(stats, np.ones(2))
-    assert np.array_equal(oracle_weights(stats, 2.0), oracle_weights(stats, [2.0, 2.0, 2.0]))
+    by_list = oracle_weights(stats, [2.0, 2.0, 2.0])  # pyright: ignore[reportArgumentType] # lists are converted
+    assert np.array_equal(oracle_weights(stats, 2.0), by_list)
 
 
 @pytest.mark.parametrize("std", [0.1, 1.0, 4.0])

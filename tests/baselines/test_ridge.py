@@ -1,3 +1,5 @@
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -58,5 +60,5 @@ def test_the_best_constant_is_the_second_moment_of_the_noise(noise, covariance, 
         predictor = {"c": ConstantRidge(jnp.exp(jnp.asarray(log_constant)))}
         return evaluate(predictor, problem, num_sequences=100_000, key=key).adjusted("c").mean
 
-    found = np.exp(minimize_scalar(loss, bracket=(np.log(best) - 0.3, np.log(best) + 0.3), tol=1e-4).x)
-    assert found == pytest.approx(best, rel=0.03)
+    found: Any = minimize_scalar(loss, bracket=(np.log(best) - 0.3, np.log(best) + 0.3), tol=1e-4)
+    assert np.exp(found.x) == pytest.approx(best, rel=0.03)

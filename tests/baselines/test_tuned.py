@@ -1,3 +1,5 @@
+import numpy as np
+
 from lintra.baselines import TunedRidge
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.problem.noisy_regression import NoisyRegression
@@ -19,7 +21,9 @@ def test_tuning_finds_the_minimum_and_is_judged_on_other_sequences(getkey):
 
 
 def test_tuning_respects_the_covariance(getkey):
-    problem = NoisyRegression(dim=4, num_examples=9, noise="uniform(0,5)", covariance=(0.01, 0.01, 1.0, 9.0))
+    problem = NoisyRegression(
+        dim=4, num_examples=9, noise="uniform(0,5)", covariance=np.asarray([0.01, 0.01, 1.0, 9.0])
+    )
     tuned = TunedRidge.tuned(problem, key=getkey())
     isotropic = TunedRidge.tuned(NoisyRegression(dim=4, num_examples=9, noise="uniform(0,5)"), key=getkey())
     comparison = evaluate({"own": tuned, "other": isotropic}, problem, key=getkey())

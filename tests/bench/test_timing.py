@@ -7,6 +7,7 @@ import pytest
 
 from lintra import bench
 from lintra.bench import timing
+from lintra.bench.cases import CASES
 
 
 def test_sides_alternate_and_every_repetition_is_recorded():
@@ -30,6 +31,6 @@ def test_a_system_without_affinity_gets_a_sentence(monkeypatch):
 def test_a_case_has_the_medians_of_both_sides_and_their_ratio(monkeypatch):
     times = [[1.0, 9.0, 2.0], [6.0, 4.0, 80.0]]
     monkeypatch.setattr(timing, "alternate", lambda sides, num_repetitions: times)
-    monkeypatch.setitem(timing.CASES, "sample-1000000", lambda: None)
+    monkeypatch.setitem(CASES, "sample-1000000", lambda: None)
     row = bench.time_case("sample-1000000")
     assert row == {"case": "sample-1000000", "ours_ms": 2.0, "reference_ms": 6.0, "ratio": 3.0}

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,18 @@ from lintra.figures.style import STYLES
 from lintra.runtime.escaping import source_hash
 
 
+def search(pattern: str, page: str) -> str:
+    """The first group of a pattern, which is there."""
+    match = re.search(pattern, page, flags=re.DOTALL)
+    assert match is not None
+    return match[1]
+
+
+def page_values(page: str) -> Any:
+    """What a page holds as JSON."""
+    return json.loads(search(r'id="lintra-data">(.*?)</script>', page))
+
+
 @pytest.fixture(scope="module")
 def page():
     return published_page()
@@ -24,7 +37,7 @@ def page():
 
 @pytest.fixture(scope="module")
 def data(page):
-    return json.loads(re.search(r'id="lintra-data">(.*?)</script>', page, flags=re.DOTALL)[1])
+    return page_values(page)
 
 
 def test_the_built_page_is_not_older_than_its_source():
@@ -55,9 +68,9 @@ def test_the_page_needs_nothing_from_outside(page):
 
 
 def test_the_policy_allows_exactly_the_script_and_the_style_of_the_page(page):
-    policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
-    script = re.search(r'<script type="module"[^>]*>(.*?)</script>', page, flags=re.DOTALL)[1]
-    style = re.search(r"<style[^>]*>(.*?)</style>", page, flags=re.DOTALL)[1]
+    policy = search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    script = search(r'<script type="module"[^>]*>(.*?)</script>', page)
+    style = search(r"<style[^>]*>(.*?)</style>", page)
     assert policy == (
         f"default-src 'none'; script-src {source_hash(script)}; style-src {source_hash(style)}; img-src data:; "
         "connect-src 'none'; base-uri 'none'; form-action 'none'"
@@ -118,5 +131,4 @@ def test_text_cannot_end_the_script_that_holds_it(tmp_path, page):
     filled = fill_page(opened, {})
     assert filled.count("</script>") == page.count("</script>")
     assert name not in filled
-    found = json.loads(re.search(r'id="lintra-data">(.*?)</script>', filled, flags=re.DOTALL)[1])
-    assert list(found["models"]) == [name]
+    assert list(page_values(filled)["models"]) == [name]

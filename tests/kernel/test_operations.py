@@ -181,32 +181,34 @@ def _spectral_inputs(layers, count, dtype):
     ("layers", "count", "dtype"), [(1, 1, jnp.float64), (7, 37, jnp.float32), (7, 5000, jnp.float64)]
 )
 def test_loss_and_slope_of_polynomials(layers, count, dtype):
-    rates, eigenvalues, masses = _spectral_inputs(layers, count, dtype)
+    rates, eigenvalues, node_weights = _spectral_inputs(layers, count, dtype)
     fast, slow = (
-        jax.jit(jax.value_and_grad(partial(polynomial_loss, native=way)))(rates, eigenvalues, masses, 0.4)
+        jax.jit(jax.value_and_grad(partial(polynomial_loss, native=way)))(rates, eigenvalues, node_weights, 0.4)
         for way in (True, False)
     )
     for ours, theirs in zip(fast, slow, strict=True):
         assert ours.dtype == dtype
         assert close(ours, theirs, dtype)
-    assert fast[0] == polynomial_loss(rates, eigenvalues, masses, 0.4)
+    assert fast[0] == polynomial_loss(rates, eigenvalues, node_weights, 0.4)
 
 
 def test_the_slope_of_polynomials_is_that_of_finite_differences():
-    rates, *data = _spectral_inputs(5, 300, jnp.float64)
+    rates, eigenvalues, node_weights = _spectral_inputs(5, 300, jnp.float64)
     direction = jnp.asarray(np.random.default_rng(0).normal(size=rates.shape))
-    high, low = (polynomial_loss(rates + step * direction, *data, 0.4) for step in (1e-5, -1e-5))
-    slope = jax.grad(polynomial_loss)(rates, *data, 0.4)
+    high, low = (
+        polynomial_loss(rates + step * direction, eigenvalues, node_weights, 0.4) for step in (1e-5, -1e-5)
+    )
+    slope = jax.grad(polynomial_loss)(rates, eigenvalues, node_weights, 0.4)
     assert np.isclose(jnp.sum(slope * direction), (high - low) / 2e-5, rtol=1e-8)
 
 
 def test_polynomials_under_vmap_and_scan():
-    rates, eigenvalues, masses = _spectral_inputs(3, 100, jnp.float64)
+    rates, eigenvalues, node_weights = _spectral_inputs(3, 100, jnp.float64)
     factors = jnp.asarray([0.5, 1.0, 1.5])
 
     def gradients(way):
         def loss(rates, data_factor, noise_var):
-            return polynomial_loss(rates, data_factor * eigenvalues, masses, noise_var, native=way)
+            return polynomial_loss(rates, data_factor * eigenvalues, node_weights, noise_var, native=way)
 
         slope = jax.value_and_grad(loss)
         models = jax.vmap(slope, (0, None, None))(factors[:, None, None] * rates, jnp.asarray(1.0), 0.4)

@@ -6,7 +6,7 @@ from members import DIM, MODELS
 from models_helpers import PROBLEM
 
 
-@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+@pytest.fixture(params=MODELS.values(), ids=list(MODELS))
 def model(request):
     return request.param
 

@@ -10,6 +10,7 @@ from models_helpers import PROBLEM, close
 def test_gdpp_is_diag_is_full(heads, getkey):
     stats, _ = sample_statistics(PROBLEM, (5,), key=getkey())
     gdpp = MODELS[f"gd++-4-h{heads}"]
+    assert isinstance(gdpp, GDPlusPlus)
     diag = MODELS[f"diag-4-h{heads}"]
     for small, large in ((gdpp, gdpp.to_diagonal()), (gdpp, gdpp.to_full()), (diag, diag.to_full())):
         assert close(small.weights(stats), large.weights(stats))

@@ -20,6 +20,7 @@ def test_a_covariance_may_be_a_spectrum_or_a_matrix():
     rotation = random_rotation(np.random.default_rng(0), 3)
     diagonal = NoisyRegression(dim=3, covariance=spectrum)
     rotated = NoisyRegression(dim=3, covariance=rotation @ np.diag(spectrum) @ rotation.T)
+    assert diagonal.covariance is not None
     assert jnp.allclose(jnp.diag(spectrum), diagonal.covariance)
     for problem in (diagonal, rotated, NoisyRegression(dim=3)):
         root = problem.covariance_root()

@@ -142,12 +142,12 @@ def test_an_empty_batch_of_gram_matrices_is_refused():
 
 def test_statistics_go_through_transformations(getkey):
     stats, _ = sample_statistics(NoisyRegression(dim=3), (4, 2), key=getkey())
-    doubled = jax.jit(jax.vmap(lambda one: one.merge(one), in_axes=(GramStatistics(gram=0, num_examples=0),)))(
-        stats
-    )
+    axes = GramStatistics(gram=0, num_examples=0)  # pyright: ignore[reportArgumentType] # a tree of axes
+    doubled = jax.jit(jax.vmap(lambda one: one.merge(one), in_axes=(axes,)))(stats)
     assert np.array_equal(doubled.gram, 2 * stats.gram)
     assert jax.tree.map(lambda leaf: leaf[:, :, None], stats).gram.shape == (4, 2, 1, 4, 4)
-    assert jax.tree.map(jnp.ndim, stats) == GramStatistics(4, 2)
+    dimensions = GramStatistics(4, 2)  # pyright: ignore[reportArgumentType] # a tree of numbers
+    assert jax.tree.map(jnp.ndim, stats) == dimensions
     slope = jax.grad(lambda gram: GramStatistics(gram, stats.num_examples).label_rms.sum())(stats.gram)
     assert np.isfinite(slope).all()
 
