@@ -8,8 +8,8 @@ from lintra.models import FAMILIES
 KEY = jax.random.key(0)
 
 
-def small(family, heads=1, layers=3, scale=0.3):
-    return FAMILIES[family].random(layers, dim=4, num_examples=8, num_heads=heads, scale=scale, key=KEY)
+def small(family, num_heads=1, num_layers=3, scale=0.3):
+    return FAMILIES[family].random(num_layers, dim=4, num_examples=8, num_heads=num_heads, scale=scale, key=KEY)
 
 
 def contexts(count=50, dim=4, num_examples=8, noise="uniform(0,2)"):

@@ -23,8 +23,8 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
-def complaint(monkeypatch, capsys):
-    """What the command says when it refuses its arguments, with nothing on standard output."""
+def error_message(monkeypatch, capsys):
+    """The error message of a command that rejects its arguments, with an empty standard output."""
 
     def call(*arguments):
         monkeypatch.setattr("sys.argv", ["lintra", *(str(argument) for argument in arguments)])

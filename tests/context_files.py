@@ -27,8 +27,8 @@ def contexts(path, task="task", label="y"):
 
 def rejection(path, **settings):
     """The sentence that answers a file, which it names."""
-    with pytest.raises(ValueError, match=r"^[^\n]+$") as refused:
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as rejected:
         contexts(path, **settings)
-    assert type(refused.value) is ValueError
-    assert f"'{path}'" in str(refused.value)
-    return str(refused.value).replace(f"'{path}'", "FILE")
+    assert type(rejected.value) is ValueError
+    assert f"'{path}'" in str(rejected.value)
+    return str(rejected.value).replace(f"'{path}'", "FILE")

@@ -7,12 +7,12 @@ import numpy as np
 from lintra.baselines import AdaptiveRidge, Bayes, ConstantRidge, IterativeRidge, LeastSquares, TunedRidge
 from lintra.models import FAMILIES, Rescaled
 
-DIM, CONTEXT = 4, 9
+DIM, NUM_EXAMPLES = 4, 9
 KEY = jax.random.key(17)
 
 
 def _model(family, num_layers, num_heads):
-    return family.random(num_layers, dim=DIM, num_examples=CONTEXT, num_heads=num_heads, scale=0.3, key=KEY)
+    return family.random(num_layers, dim=DIM, num_examples=NUM_EXAMPLES, num_heads=num_heads, scale=0.3, key=KEY)
 
 
 MODELS = {

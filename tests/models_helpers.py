@@ -3,9 +3,9 @@
 import numpy as np
 
 from lintra.problem.noisy_regression import NoisyRegression
-from members import CONTEXT, DIM
+from members import DIM, NUM_EXAMPLES
 
-PROBLEM = NoisyRegression(dim=DIM, num_examples=CONTEXT, noise="uniform(0,2)")
+PROBLEM = NoisyRegression(dim=DIM, num_examples=NUM_EXAMPLES, noise="uniform(0,2)")
 
 
 def close(value, expected, tolerance=1e-12):

@@ -205,8 +205,8 @@ with install_import_hook("lintra", "beartype.beartype"):
 import sys
 sys.path.insert(0, sys.argv[1])
 import jax
-from members import CONTEXT, DIM, MODELS, PREDICTORS
-for n in (CONTEXT, DIM + 1):
+from members import NUM_EXAMPLES, DIM, MODELS, PREDICTORS
+for n in (NUM_EXAMPLES, DIM + 1):
     problem = lintra.NoisyRegression(dim=DIM, num_examples=n)
     stats, truth = lintra.sample_statistics(problem, (2, 3), key=jax.random.key(0))
     lintra.GramStatistics.from_data(*lintra.sample_data(problem, (2,), key=jax.random.key(0))[:2])

@@ -28,7 +28,7 @@ def test_weights_have_the_precision_of_the_statistics(predictor, getkey):
 
 
 @pytest.mark.parametrize("query", [np.ones(1), np.ones(DIM + 1), 1.0, np.full(DIM, np.nan)])
-def test_a_query_that_does_not_fit_is_refused(query, getkey):
+def test_a_query_that_does_not_fit_is_rejected(query, getkey):
     stats, _ = sample_statistics(PROBLEM, key=getkey())
     with pytest.raises(ValueError, match="`query` must"):
         MODELS["full-1-h1"].predict(stats, query)

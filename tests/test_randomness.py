@@ -24,6 +24,6 @@ def test_no_function_draws_from_a_fixed_seed_without_a_reason():
                 called == "default_rng" and not values
             ):
                 found.add(path.relative_to(source).as_posix())
-    unexplained = {name for name in found if not any(name.startswith(place) for place in FIXED)}
+    unexplained = {name for name in found if not any(name.startswith(prefix) for prefix in FIXED)}
     assert not unexplained
-    assert all(any(name.startswith(place) for name in found) for place in FIXED)
+    assert all(any(name.startswith(prefix) for name in found) for prefix in FIXED)

@@ -29,15 +29,15 @@ def hacked(one):
 
 
 def test_a_script_in_the_name_of_a_model_does_not_run(browser, tmp_path, monkeypatch):
-    usual, names = "diag-2-uniform(0,5)", [f"</script>{SCRIPT}", f'"><!--{IMAGE}', "<!--<script>"]
-    zoo.write(tmp_path / "zoo.safetensors", {usual: (zoo.load(usual), {"noise": "uniform(0,5)"})})
+    published, names = "diag-2-uniform(0,5)", [f"</script>{SCRIPT}", f'"><!--{IMAGE}', "<!--<script>"]
+    zoo.write(tmp_path / "zoo.safetensors", {published: (zoo.load(published), {"noise": "uniform(0,5)"})})
     opened = zoo.Zoo(tmp_path / "zoo.safetensors")
     # No file gives such names and families, so they are put in behind the checks.
-    opened.cards |= {name: opened.cards[usual] | {"family": name} for name in names}
-    monkeypatch.setattr(opened, "load", lambda _: zoo.load(usual))
+    opened.cards |= {name: opened.cards[published] | {"family": name} for name in names}
+    monkeypatch.setattr(opened, "load", lambda _: zoo.load(published))
     (tmp_path / "page.html").write_text(fill_page(opened, {}), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
-    assert one.page.evaluate("lintra.names()") == [usual, *names]
+    assert one.page.evaluate("lintra.names()") == [published, *names]
     assert hacked(one) is None
     one.context.close()
     assert one.messages == []

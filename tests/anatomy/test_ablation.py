@@ -9,7 +9,7 @@ from lintra.models import Diagonal
 
 @pytest.mark.parametrize("name", ["xx", "xy", "yx", "yy"])
 def test_an_ablated_model_is_the_model_with_that_omega_zero(name):
-    model, stats = small("diag", heads=2), contexts()
+    model, stats = small("diag", num_heads=2), contexts()
     row, column = ("xy".index(letter) for letter in name)
     omega = model.omega.at[1, row, column].set(0.0)
     p = jnp.stack([omega[:, :, 0], omega[:, :, 1]], axis=1)

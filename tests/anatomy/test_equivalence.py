@@ -15,8 +15,8 @@ def rotation(dim=4, seed=1):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
 
 
-def test_scaling_and_mixing_of_heads_and_unread_rows_are_nothing():
-    model = small("full", heads=2)
+def test_scaling_and_mixing_of_heads_and_unread_rows_keep_the_function():
+    model = small("full", num_heads=2)
     P, Q = model.matrices()
     mix = np.asarray([[1.0, 2.0], [-0.5, 3.0]])
     mixed = np.einsum("hk,lkab->lhab", mix, P), np.einsum("kh,lkab->lhab", np.linalg.inv(mix), Q)
@@ -29,9 +29,9 @@ def test_scaling_and_mixing_of_heads_and_unread_rows_are_nothing():
         np.testing.assert_allclose(one, other, atol=1e-10)
 
 
-@pytest.mark.parametrize("heads", [1, 2])
-def test_a_change_of_basis_is_found_and_leaves_the_loss(heads):
-    model, turn = small("full", heads), rotation()
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_a_change_of_basis_is_found_and_leaves_the_loss(num_heads):
+    model, turn = small("full", num_heads), rotation()
     turned = rotate_inputs(model, turn)
     found = compare(model, turned)
     assert found.kind == "same up to a symmetry of the problem"
@@ -61,4 +61,4 @@ def test_models_that_differ_are_called_different():
     nudged = Diagonal(model.p.at[0, 0, 0].add(1e-3), model.q, 8, 4)
     assert compare(model, nudged).kind == "different"
     with pytest.raises(ValueError, match="same number of layers"):
-        compare(model, small("diag", layers=2))
+        compare(model, small("diag", num_layers=2))

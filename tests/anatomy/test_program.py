@@ -12,9 +12,9 @@ from lintra.anatomy.program import FORMATS, export
 
 
 @pytest.mark.parametrize("family", ["full", "diag", "gd++"])
-@pytest.mark.parametrize("heads", [1, 2])
-def test_an_exported_program_needs_numpy_alone_and_does_the_same(family, heads, tmp_path):
-    model = small(family, heads, scale=0.15)
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_an_exported_program_needs_numpy_alone_and_does_the_same(family, num_heads, tmp_path):
+    model = small(family, num_heads, scale=0.15)
     x, y, _ = sample_data(NoisyRegression(4, 8, "uniform(0,2)"), (200,), key=KEY)
     np.savez(tmp_path / "data.npz", x=x, y=y)
     program = tmp_path / "algorithm.py"

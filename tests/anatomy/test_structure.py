@@ -7,7 +7,7 @@ from lintra.models import Full
 
 
 def test_omegas_of_full_are_the_average_over_all_bases():
-    model = small("full", heads=2)
+    model = small("full", num_heads=2)
     gram, layer = np.asarray(contexts(1).gram[0]), 0
     P, Q = (matrix[layer] for matrix in model.matrices())
     draws, rng = 40_000, np.random.default_rng(0)

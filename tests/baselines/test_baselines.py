@@ -8,21 +8,21 @@ from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.sampling import sample_statistics
 
 
-@pytest.mark.parametrize("context", [3, 4])
-def test_adaptive_methods_without_degrees_of_freedom_are_nan_and_refused_by_name(context, getkey):
-    problem = NoisyRegression(dim=4, num_examples=context)
+@pytest.mark.parametrize("num_examples", [3, 4])
+def test_adaptive_methods_without_degrees_of_freedom_are_nan_and_rejected_by_name(num_examples, getkey):
+    problem = NoisyRegression(dim=4, num_examples=num_examples)
     stats, _ = sample_statistics(problem, key=getkey())
     tuned = TunedRidge(jnp.asarray(1.0), jnp.asarray(1.0))
     for predictor in (AdaptiveRidge(), tuned, IterativeRidge(5)):
         assert jnp.isnan(predictor.weights(stats)).all()
     for name in ("ada-ridge", "tuned-ridge", "iterative-ridge"):
-        with pytest.raises(ValueError, match=f"`{name}`.*> dim, got num_examples={context} and dim=4"):
+        with pytest.raises(ValueError, match=f"`{name}`.*> dim, got num_examples={num_examples} and dim=4"):
             baseline(name, problem, key=getkey())
     for name in ("ols", "const-ridge", "bayes"):
         assert jnp.isfinite(baseline(name, problem, key=getkey()).weights(stats)).all()
 
 
-def test_an_unknown_baseline_is_refused(getkey):
+def test_an_unknown_baseline_is_rejected(getkey):
     with pytest.raises(ValueError, match=r"`name` must be one of ols, .*got 'lasso'"):
         baseline("lasso", PROBLEM, key=getkey())
 

@@ -24,22 +24,22 @@ def _dense_bayes(stats, noise: Uniform):
     if n < d:
         s[: d - n], alpha[: d - n] = 0, 0
     nodes, prior = LEGENDRE
-    std = noise.low + (noise.high - noise.low) * (nodes + 1) / 2
-    total = s[:, None] + std**2
-    quadratic = (stats.yy - np.sum(alpha[:, None] ** 2 / total, 0)) / std**2
-    log = -0.5 * (np.log(total).sum(0) + (n - d) * np.log(std**2) + quadratic)
+    noise_std = noise.low + (noise.high - noise.low) * (nodes + 1) / 2
+    total = s[:, None] + noise_std**2
+    quadratic = (stats.yy - np.sum(alpha[:, None] ** 2 / total, 0)) / noise_std**2
+    log = -0.5 * (np.log(total).sum(0) + (n - d) * np.log(noise_std**2) + quadratic)
     weights = prior * np.exp(log - log.max())
     return v @ (alpha * ((1 / total) @ weights) / weights.sum())
 
 
 @pytest.mark.parametrize(
-    ("context", "dim", "std"),
+    ("num_examples", "dim", "noise_std"),
     [(8, 10, 2.0), (8, 10, 0.1), (10, 10, 1.0), (11, 10, 3.0), (20, 10, 0.3), (20, 10, 4.9), (200, 30, 2.0)],
 )
-def test_bayes_against_a_dense_grid(context, dim, std, getkey):
+def test_bayes_against_a_dense_grid(num_examples, dim, noise_std, getkey):
     """To rounding for n > d; for n ≤ d noise below rounding, which stands for zero, leaves a trace."""
-    tolerance = 1e-11 if context > dim else 2e-7
-    problem = NoisyRegression(dim=dim, num_examples=context, noise=f"fixed({std})")
+    tolerance = 1e-11 if num_examples > dim else 2e-7
+    problem = NoisyRegression(dim=dim, num_examples=num_examples, noise=f"fixed({noise_std})")
     stats, _ = sample_statistics(problem, (20,), key=getkey())
     prior = Uniform(0, 5)
     weights = Bayes(prior).weights(stats)
@@ -49,30 +49,30 @@ def test_bayes_against_a_dense_grid(context, dim, std, getkey):
         assert np.abs(weights[i] - expected).max() < tolerance * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("std", [0.01, 1.0, 4.999])
-def test_bayes_at_a_million_examples_knows_the_noise(std, getkey):
+@pytest.mark.parametrize("noise_std", [0.01, 1.0, 4.999])
+def test_bayes_at_a_million_examples_knows_the_noise(noise_std, getkey):
     """There the posterior has a relative width of 1/√(2n); a dense grid around σ resolves it."""
-    problem = NoisyRegression(num_examples=1_000_000, noise=f"fixed({std})")
+    problem = NoisyRegression(num_examples=1_000_000, noise=f"fixed({noise_std})")
     stats, _ = sample_statistics(problem, key=getkey())
     prior = Uniform(0, 5)
     posterior_std = float(Bayes(prior).posterior_mean_std(stats))
-    assert posterior_std == pytest.approx(std, rel=5 / np.sqrt(2e6))
+    assert posterior_std == pytest.approx(noise_std, rel=5 / np.sqrt(2e6))
     s = np.linalg.eigvalsh(stats.xx)
-    near = Uniform(0.99 * std, min(1.01 * std, 5))
+    near = Uniform(0.99 * noise_std, min(1.01 * noise_std, 5))
     dense, weights = _dense_bayes(map_to_numpy(stats), near), Bayes(prior).weights(stats)
-    assert np.abs(weights - dense).max() < 1e-7 * std**2 / s[0] + 1e-14
+    assert np.abs(weights - dense).max() < 1e-7 * noise_std**2 / s[0] + 1e-14
 
 
 def test_bayes_with_atoms_is_the_weighted_sum(getkey):
     x, y, _ = map_to_numpy(sample_data(PROBLEM, key=getkey()))
     values, prior = np.asarray([1.0, 3.0]), np.asarray([0.25, 0.75])
     densities = []
-    for std in values:
-        covariance = x @ x.T + std**2 * np.eye(9)
+    for noise_std in values:
+        covariance = x @ x.T + noise_std**2 * np.eye(9)
         _, log_det = np.linalg.slogdet(covariance)
         densities.append(np.exp(-0.5 * (log_det + y @ np.linalg.solve(covariance, y))))
     posterior = prior * densities / np.sum(prior * densities)
-    expected = sum(p * ridge(x, y, std**2) for p, std in zip(posterior, values, strict=True))
+    expected = sum(p * ridge(x, y, noise_std**2) for p, noise_std in zip(posterior, values, strict=True))
     assert np.allclose(Bayes("choice(1:1,3:3)").weights(GramStatistics.from_data(x, y)), expected, rtol=1e-11)
 
 

@@ -10,7 +10,7 @@ from lintra.baselines.oracle import implied_noise_std
 from lintra.statistics.sampling import sample_statistics
 
 
-def test_a_negative_penalty_or_noise_level_is_refused(getkey):
+def test_a_negative_penalty_or_noise_level_is_rejected(getkey):
     stats, _ = sample_statistics(PROBLEM, (3,), key=getkey())
     with pytest.raises(ValueError, match="`constant` must be one number and not negative"):
         ConstantRidge(-2.0)
@@ -22,8 +22,8 @@ def test_a_negative_penalty_or_noise_level_is_refused(getkey):
     assert np.array_equal(oracle_weights(stats, 2.0), by_list)
 
 
-@pytest.mark.parametrize("std", [0.1, 1.0, 4.0])
-def test_the_implied_noise_of_ridge_with_sigma_is_sigma(std):
+@pytest.mark.parametrize("noise_std", [0.1, 1.0, 4.0])
+def test_the_implied_noise_of_ridge_with_sigma_is_sigma(noise_std):
     stats = contexts(dim=10, num_examples=20, noise="fixed(2)")
-    weights = lintra.oracle_weights(stats, jnp.full(50, std))
-    np.testing.assert_allclose(implied_noise_std(weights, stats), std, rtol=0.01)
+    weights = lintra.oracle_weights(stats, jnp.full(50, noise_std))
+    np.testing.assert_allclose(implied_noise_std(weights, stats), noise_std, rtol=0.01)

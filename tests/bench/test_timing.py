@@ -18,7 +18,7 @@ def test_sides_alternate_and_every_repetition_is_recorded():
     assert order[4:] == ["ours", "reference"] * 3  # after a first and a trial run of each
 
 
-def test_an_unknown_case_is_refused():
+def test_an_unknown_case_is_rejected():
     with pytest.raises(ValueError, match=r"must be one of .*gd\+\+-7.*, got 'gd-7'"):
         bench.time_case("gd-7")
 

@@ -19,8 +19,8 @@ import pytest
         (("bench", "--case", "none"), "`--case` must be one of"),
     ],
 )
-def test_bad_input_ends_in_one_sentence(arguments, says, complaint):
-    assert says in complaint(*arguments)
+def test_bad_input_ends_in_one_sentence(arguments, says, error_message):
+    assert says in error_message(*arguments)
 
 
 def test_the_package_is_a_command():

@@ -83,14 +83,14 @@ def test_help_version_and_misspelled_options_import_nothing_heavy(arguments, cod
     assert done.stdout.endswith("loaded:\n")
 
 
-def test_a_misspelled_option_is_rejected_as_the_command_itself_rejects_it(complaint):
-    said = complaint("evaluate", "full-7-uniform(0,5)", "--sequnces", "10")
+def test_a_misspelled_option_is_rejected_as_the_command_itself_rejects_it(error_message):
+    said = error_message("evaluate", "full-7-uniform(0,5)", "--sequnces", "10")
     itself = CliRunner().invoke(app, ["evaluate", "full-7-uniform(0,5)", "--sequnces", "10"], prog_name="lintra")
     assert said == itself.stderr
 
 
-def test_a_misspelled_command_is_rejected_with_a_suggestion(complaint):
-    assert "Did you mean 'evaluate'?" in complaint("evaluat")
+def test_a_misspelled_command_is_rejected_with_a_suggestion(error_message):
+    assert "Did you mean 'evaluate'?" in error_message("evaluat")
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,9 @@ def test_a_published_model_as_a_table_beside_the_paper():
 def test_a_baseline_that_is_undefined_says_so():
     arguments = ("baselines", "--noise", "fixed(1)", "--dim", 4, "--examples", 3, "--sequences", 100)
     rows = json.loads(run(*arguments, "--json"))
-    refused = {row["method"]: row for row in rows if row["adjusted_loss"] is None}
-    assert set(refused) == {"ada-ridge", "tuned-ridge", "iterative-ridge"}
-    assert "needs num_examples > dim" in refused["ada-ridge"]["note"]
+    rejected = {row["method"]: row for row in rows if row["adjusted_loss"] is None}
+    assert set(rejected) == {"ada-ridge", "tuned-ridge", "iterative-ridge"}
+    assert "needs num_examples > dim" in rejected["ada-ridge"]["note"]
     assert "needs num_examples > dim" in run(*arguments)
 
 
@@ -70,7 +70,7 @@ def test_evaluate_at_another_length_as_printed_and_rescaled(model_file):
     assert printed[0]["adjusted_loss"] != rescaled[0]["adjusted_loss"]
 
 
-def test_a_context_of_nothing_is_refused_and_not_taken_for_the_default(model_file):
+def test_no_examples_are_rejected_and_not_taken_for_the_default(model_file):
     with pytest.raises(ValueError, match="`num_examples` must be a whole number of at least 1, got 0"):
         run("evaluate", model_file, "--examples", 0)
 

@@ -8,9 +8,9 @@ from lintra.cli import main
 
 def explore(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["lintra", "explore", "--no-open", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main()
-    return ended.value.code
+    return exit_info.value.code
 
 
 def test_the_command_writes_the_page_and_says_where(tmp_path, monkeypatch, capsys):
@@ -26,9 +26,9 @@ def test_without_a_place_it_writes_into_the_cache_and_opens_it(tmp_path, monkeyp
     monkeypatch.setattr(sys, "argv", ["lintra", "explore"])
     with pytest.raises(SystemExit):
         main()
-    place = tmp_path / "lintra" / "explorer.html"
-    assert capsys.readouterr().out.strip() == str(place)
-    assert opened == [place.as_uri()]
+    path = tmp_path / "lintra" / "explorer.html"
+    assert capsys.readouterr().out.strip() == str(path)
+    assert opened == [path.as_uri()]
 
 
 def test_bad_input_of_the_command_gets_a_sentence(tmp_path, monkeypatch, capsys):

@@ -52,18 +52,18 @@ def test_the_command_standardises_and_centres_and_says_why_the_bayes_predictor_a
     x = rng.normal(size=(count, n, 1)) + 0.2 * rng.normal(size=x.shape)
     labels = np.einsum("bnd,bd->bn", x, w) + 1e-3 * rng.normal(size=y.shape)
     np.savez(tmp_path / "tasks.npz", x=10 * x, y=labels)
-    told = CliRunner().invoke(app, command, catch_exceptions=False).output
-    assert f"On {count} of {count} contexts (the first is number 0) the model is not reliable" in told
-    assert "Cause: inputs are strongly correlated (60); remedy: drop inputs" in told
-    told = CliRunner().invoke(app, [*command, "--no-standardise"], catch_exceptions=False).output
-    assert "remedy: pass `--standardise` or divide them" in told
+    output = CliRunner().invoke(app, command, catch_exceptions=False).output
+    assert f"On {count} of {count} contexts (the first is number 0) the model is not reliable" in output
+    assert "Cause: inputs are strongly correlated (60); remedy: drop inputs" in output
+    output = CliRunner().invoke(app, [*command, "--no-standardise"], catch_exceptions=False).output
+    assert "remedy: pass `--standardise` or divide them" in output
 
 
 def test_a_column_of_intercepts_needs_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr("lintra.cli.solve.enable_compilation_cache", lambda: None)
     path = csv(tmp_path, "task,intercept,y\na,1,2\na,3,4\n")
-    refused = CliRunner().invoke(app, ["solve", str(path), "--out", str(tmp_path / "w.csv")])
-    assert "adds a column 'intercept' to the weights, but there is a column of that name" in str(refused.exception)
+    result = CliRunner().invoke(app, ["solve", str(path), "--out", str(tmp_path / "w.csv")])
+    assert "adds a column 'intercept' to the weights, but there is a column of that name" in str(result.exception)
     assert not (tmp_path / "w.csv").exists()
 
 
@@ -77,8 +77,8 @@ def test_a_column_of_intercepts_needs_its_name(tmp_path, monkeypatch):
         ("task,x1,y\n1,2,3\n", "examples.csv", "`--out` must be another file than the contexts"),
     ],
 )
-def test_the_command_refuses_files_in_a_sentence(tmp_path, complaint, content, out, sentence):
-    assert sentence in complaint("solve", csv(tmp_path, content), "--out", tmp_path / out)
+def test_the_command_rejects_files_in_a_sentence(tmp_path, error_message, content, out, sentence):
+    assert sentence in error_message("solve", csv(tmp_path, content), "--out", tmp_path / out)
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"examples.csv": content}
 
 

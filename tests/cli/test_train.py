@@ -8,7 +8,7 @@ from cli_helpers import run
 TRAIN = ("train", "--family", "gd++", "--layers", 2, "--noise", "fixed(1)", "--dim", 3, "--examples", 9)
 
 
-def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_train_leaves_a_run_folder_and_resumes_where_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("lintra.cli.train.enable_compilation_cache", lambda: None)
     (row,) = json.loads(run(*TRAIN, "--sequences", 2000, "--json"))
@@ -38,7 +38,7 @@ def test_train_leaves_a_run_folder_and_goes_on_where_it_was(tmp_path, monkeypatc
         (("--out", "occupied"), "cannot be used"),
     ],
 )
-def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path, monkeypatch, capsys):
+def test_train_rejects_bad_settings_with_a_sentence(changes, sentence, tmp_path, monkeypatch, capsys):
     from lintra.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -51,7 +51,7 @@ def test_train_refuses_bad_settings_with_a_sentence(changes, sentence, tmp_path,
     assert [path.name for path in tmp_path.iterdir()] == ["occupied"]
 
 
-def test_an_option_without_meaning_is_refused_and_not_ignored(tmp_path):
+def test_an_option_without_meaning_is_rejected_and_not_ignored(tmp_path):
     with pytest.raises(
         ValueError, match=r"`num_steps` has no meaning for gd\+\+ with the recipe fast: leave it out"
     ):

@@ -59,7 +59,7 @@ def test_losses_too_large_to_square_are_still_reported(scale, getkey):
     assert comparison.unadjusted("model").mean > 1e100
 
 
-def test_no_sequences_are_refused():
+def test_no_sequences_are_rejected():
     with pytest.raises(ValueError, match="`num_sequences` must be a whole number of at least 1, got 0"):
         evaluate(TWO, PROBLEM, num_sequences=0)
 

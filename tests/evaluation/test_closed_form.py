@@ -29,13 +29,13 @@ def test_closed_losses_are_those_measured(problem, getkey):
         assert abs(loss.mean - exact) < 4 * loss.standard_error + 1e-12, name
 
 
-@pytest.mark.parametrize("std", [1e-3, 1e-2, 1.0])
-def test_the_oracle_loss_at_one_input_and_one_example(std):
+@pytest.mark.parametrize("noise_std", [1e-3, 1e-2, 1.0])
+def test_the_oracle_loss_at_one_input_and_one_example(noise_std):
     """Σ is a χ² variable there: ½E[σ²/(s+σ²)] is an integral anyone can do."""
-    v = std**2
+    v = noise_std**2
     exact, _ = integrate.quad(lambda r: 0.5 * v / (r**2 + v) * np.sqrt(2 / np.pi) * np.exp(-(r**2) / 2), 0, np.inf,
                               points=None, limit=500, epsabs=0, epsrel=1e-11)  # fmt: skip
-    problem = NoisyRegression(dim=1, num_examples=1, noise=f"fixed({std})")
+    problem = NoisyRegression(dim=1, num_examples=1, noise=f"fixed({noise_std})")
     assert closed_form.oracle_loss(problem) == pytest.approx(exact, rel=1e-9)
 
 
@@ -52,7 +52,7 @@ def test_the_first_rows_of_table_1_are_the_one_layer_optimum(family, noise, getk
     assert abs(exact - printed.value) < 3 * protocol.standard_error + printed.rounding
 
 
-def test_an_input_covariance_is_refused():
+def test_an_input_covariance_is_rejected():
     problem = NoisyRegression(dim=3, covariance=np.ones(3))
     for loss in (closed_form.oracle_loss, closed_form.constant_ridge_loss, closed_form.one_layer_loss):
         with pytest.raises(ValueError, match="`problem` has an input covariance"):

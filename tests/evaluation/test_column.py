@@ -8,8 +8,8 @@ from lintra.models import families
 
 def test_a_column_has_every_model_and_baseline_beside_the_printed_loss(results):
     column = results[Column("uniform(0,5)")]
-    places = [(row.method, row.num_layers) for row in column.rows]
-    assert places[:6] == [(v, d) for v in families.PAPER_FAMILIES for d in (1, 2)]
+    cells = [(row.method, row.num_layers) for row in column.rows]
+    assert cells[:6] == [(v, d) for v in families.PAPER_FAMILIES for d in (1, 2)]
     rows = {(row.method, row.num_layers): row for row in column.rows}
     assert rows["full", 2].paper == 0.245
     assert rows["bayes", None].paper is None

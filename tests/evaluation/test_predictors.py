@@ -14,7 +14,7 @@ def test_names_keep_the_order_they_were_given_in(getkey):
     assert list(evaluate(predictors, PROBLEM, num_sequences=10, key=getkey()).names) == ["z", "a", "m"]
 
 
-def test_what_cannot_be_measured_is_refused(getkey):
+def test_what_cannot_be_measured_is_rejected(getkey):
     for wrong in (3, {"mine": 3}, [LeastSquares(), None], {3: LeastSquares()}):
         with pytest.raises(TypeError, match="`predictors` must be a predictor, a name such as 'bayes'"):
             evaluate(wrong, PROBLEM, key=getkey())  # pyright: ignore[reportArgumentType]

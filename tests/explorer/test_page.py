@@ -88,10 +88,10 @@ def test_weights_come_through_exactly(data):
 
 def test_all_of_table_1_and_its_losses_are_there(data):
     assert len(data["paper"]) >= 210
-    for method, layers, noise, _ in data["paper"]:
-        if layers is not None:
-            card = zoo.card(f"{method}-{layers}-{noise}")
-            assert data["models"][f"{method}-{layers}-{noise}"]["adjusted_loss"] == card["adjusted_loss"]
+    for method, num_layers, noise, _ in data["paper"]:
+        if num_layers is not None:
+            card = zoo.card(f"{method}-{num_layers}-{noise}")
+            assert data["models"][f"{method}-{num_layers}-{noise}"]["adjusted_loss"] == card["adjusted_loss"]
 
 
 def test_every_model_has_its_curve(data):

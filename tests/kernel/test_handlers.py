@@ -23,20 +23,20 @@ def _run(*command):
 
 def _attack(calls, *targets):
     results = json.loads(_run(HERE / "wrong_shapes.py", calls, *targets))
-    assert results == {target: {"refused": calls, "passed": calls // 10, "failures": []} for target in targets}
+    assert results == {target: {"rejected": calls, "passed": calls // 10, "failures": []} for target in targets}
 
 
 def test_every_handler_has_a_signature():
     assert SIGNATURES.keys() == set(library._HANDLERS)
 
 
-def test_every_handler_refuses_wrong_shapes():
+def test_every_handler_rejects_wrong_shapes():
     _attack(20, *TARGETS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-def test_every_handler_refuses_a_thousand_wrong_shapes(target):
+def test_every_handler_rejects_a_thousand_wrong_shapes(target):
     _attack(1000, target)
 
 
@@ -59,12 +59,12 @@ for name, result, *shapes in [
         call(name, result, *shapes)
     except jax.errors.JaxRuntimeError as error:
         assert "are too many" in str(error), error
-        print("refused")
+        print("rejected")
 """
 
 
-def test_sizes_beyond_the_kernels_integers_are_refused():
-    assert _run("-c", HUGE).split() == ["refused"] * 4
+def test_sizes_beyond_the_kernels_integers_are_rejected():
+    assert _run("-c", HUGE).split() == ["rejected"] * 4
 
 
 MEMORY = """

@@ -63,12 +63,12 @@ def test_sums_do_not_depend_on_the_number_of_threads():
         total = jnp.sum(recursion(p, q, gram)) + jnp.sum(diagonal_recursion(omega, gram))
         return total + polynomial_loss(omega[:, 0], eigenvalues, 1.0, 0.4)
 
-    slope = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+    value_and_gradient = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
     try:
         library.limit_threads(1)
-        one = jax.tree.leaves(slope(p, q, omega))
+        one = jax.tree.leaves(value_and_gradient(p, q, omega))
         library.limit_threads(None)
-        assert all(map(np.array_equal, one, jax.tree.leaves(slope(p, q, omega))))
+        assert all(map(np.array_equal, one, jax.tree.leaves(value_and_gradient(p, q, omega))))
     finally:
         library.limit_threads(None)
 
@@ -175,8 +175,8 @@ def _build(folder, minor):
 )
 def test_a_library_that_fails_is_replaced_by_plain_jax_with_one_warning(minor, says, tmp_path):
     path = str(_build(tmp_path, minor))
-    places = ("before JAX has a backend", "eager", "jit")
-    for kernel, messages in _first_uses(*((FIRST_USES[where], path) for where in places)):
+    first_uses = ("before JAX has a backend", "eager", "jit")
+    for kernel, messages in _first_uses(*((FIRST_USES[where], path) for where in first_uses)):
         assert kernel is None
         (message,) = messages
         assert message.startswith("lintra's native kernel cannot be used (")

@@ -37,12 +37,12 @@ SIZES = [(width, 3, 2, jnp.float64) for width in WIDTHS] + [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("width", "layers", "heads", "dtype"), SIZES)
-def test_full_forward_and_reverse(width, layers, heads, dtype):
-    p, q, _, gram, slope = inputs(width, layers, heads, dtype)
+@pytest.mark.parametrize(("width", "num_layers", "num_heads", "dtype"), SIZES)
+def test_full_forward_and_reverse(width, num_layers, num_heads, dtype):
+    p, q, _, gram, cotangent = inputs(width, num_layers, num_heads, dtype)
 
     def loss(native, p, q):
-        return jnp.sum(slope * recursion(p, q, gram, native=native))
+        return jnp.sum(cotangent * recursion(p, q, gram, native=native))
 
     assert close(recursion(p, q, gram), recursion(p, q, gram, native=False), dtype)
     assert close(recursion_states(p, q, gram), recursion_states(p, q, gram, native=False), dtype)
@@ -52,26 +52,28 @@ def test_full_forward_and_reverse(width, layers, heads, dtype):
         assert close(ours, theirs, dtype)
 
 
-@pytest.mark.parametrize(("width", "layers", "_", "dtype"), SIZES)
-def test_diagonal_forward_and_reverse(width, layers, _, dtype):
-    _, _, omega, gram, slope = inputs(width, layers, 1, dtype)
+@pytest.mark.parametrize(("width", "num_layers", "_", "dtype"), SIZES)
+def test_diagonal_forward_and_reverse(width, num_layers, _, dtype):
+    _, _, omega, gram, cotangent = inputs(width, num_layers, 1, dtype)
 
-    def loss(native, omega, gram, slope):
-        return jnp.sum(slope * diagonal_recursion(omega, gram, native=native))
+    def loss(native, omega, gram, cotangent):
+        return jnp.sum(cotangent * diagonal_recursion(omega, gram, native=native))
 
     assert close(diagonal_recursion(omega, gram), diagonal_recursion(omega, gram, native=False), dtype)
     assert close(diagonal_states(omega, gram), diagonal_states(omega, gram, native=False), dtype)
-    fast = jax.jit(jax.grad(partial(loss, True)))(omega, gram, slope)
+    fast = jax.jit(jax.grad(partial(loss, True)))(omega, gram, cotangent)
     # In 64 bits, since sums in 32 bits depend on their order
-    slow = jax.jit(jax.grad(partial(loss, False)))(*(array.astype(jnp.float64) for array in (omega, gram, slope)))
+    slow = jax.jit(jax.grad(partial(loss, False)))(
+        *(array.astype(jnp.float64) for array in (omega, gram, cotangent))
+    )
     assert close(fast, slow.astype(dtype), dtype)
 
 
 def test_slopes_in_the_gram_matrix_and_through_the_states():
-    p, q, omega, gram, slope = inputs(5, 3, 2, jnp.float64)
+    p, q, omega, gram, cotangent = inputs(5, 3, 2, jnp.float64)
     for function in (
-        lambda gram, way: jnp.sum(slope * recursion(p, q, gram, native=way)),
-        lambda gram, way: jnp.sum(slope * diagonal_recursion(omega, gram, native=way)),
+        lambda gram, way: jnp.sum(cotangent * recursion(p, q, gram, native=way)),
+        lambda gram, way: jnp.sum(cotangent * diagonal_recursion(omega, gram, native=way)),
         lambda gram, way: jnp.sum(recursion_states(p, q, gram, native=way) ** 2),
     ):
         fast, slow = (jax.grad(function)(gram, way) for way in (True, False))
@@ -116,8 +118,8 @@ def test_it_works_inside_scan_and_with_leading_axes():
     assert np.array_equal(recursion(p, q, gram[0]), recursion(p, q, gram)[0])
 
     def step(p, gram):
-        slope = jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2))(p)
-        return p - 0.01 * slope, None
+        gradient = jax.grad(lambda p: jnp.sum(recursion(p, q, gram) ** 2))(p)
+        return p - 0.01 * gradient, None
 
     final = jax.lax.scan(step, p, grams)[0]
     assert np.isfinite(final).all()
@@ -170,18 +172,18 @@ def test_distances_of_several_models_on_shared_data():
     assert close(diagonals, jnp.stack(singles), jnp.float64)
 
 
-def _spectral_inputs(layers, count, dtype):
+def _spectral_inputs(num_layers, count, dtype):
     keys = jax.random.split(jax.random.key(count), 3)
-    rates = jnp.asarray([0.02, -0.3], dtype) + 0.05 * jax.random.normal(keys[0], (layers, 2), dtype)
+    rates = jnp.asarray([0.02, -0.3], dtype) + 0.05 * jax.random.normal(keys[0], (num_layers, 2), dtype)
     eigenvalues = jax.random.uniform(keys[1], (count,), dtype, maxval=3.0)
     return rates, eigenvalues, jax.random.uniform(keys[2], (count,), dtype)
 
 
 @pytest.mark.parametrize(
-    ("layers", "count", "dtype"), [(1, 1, jnp.float64), (7, 37, jnp.float32), (7, 5000, jnp.float64)]
+    ("num_layers", "count", "dtype"), [(1, 1, jnp.float64), (7, 37, jnp.float32), (7, 5000, jnp.float64)]
 )
-def test_loss_and_slope_of_polynomials(layers, count, dtype):
-    rates, eigenvalues, node_weights = _spectral_inputs(layers, count, dtype)
+def test_loss_and_slope_of_polynomials(num_layers, count, dtype):
+    rates, eigenvalues, node_weights = _spectral_inputs(num_layers, count, dtype)
     fast, slow = (
         jax.jit(jax.value_and_grad(partial(polynomial_loss, native=way)))(rates, eigenvalues, node_weights, 0.4)
         for way in (True, False)
@@ -198,8 +200,8 @@ def test_the_slope_of_polynomials_is_that_of_finite_differences():
     high, low = (
         polynomial_loss(rates + step * direction, eigenvalues, node_weights, 0.4) for step in (1e-5, -1e-5)
     )
-    slope = jax.grad(polynomial_loss)(rates, eigenvalues, node_weights, 0.4)
-    assert np.isclose(jnp.sum(slope * direction), (high - low) / 2e-5, rtol=1e-8)
+    gradient = jax.grad(polynomial_loss)(rates, eigenvalues, node_weights, 0.4)
+    assert np.isclose(jnp.sum(gradient * direction), (high - low) / 2e-5, rtol=1e-8)
 
 
 def test_polynomials_under_vmap_and_scan():
@@ -210,9 +212,11 @@ def test_polynomials_under_vmap_and_scan():
         def loss(rates, data_factor, noise_var):
             return polynomial_loss(rates, data_factor * eigenvalues, node_weights, noise_var, native=way)
 
-        slope = jax.value_and_grad(loss)
-        models = jax.vmap(slope, (0, None, None))(factors[:, None, None] * rates, jnp.asarray(1.0), 0.4)
-        everything = jax.vmap(jax.vmap(slope, (None, 0, 0)), (0, 0, None))(
+        value_and_gradient = jax.value_and_grad(loss)
+        models = jax.vmap(value_and_gradient, (0, None, None))(
+            factors[:, None, None] * rates, jnp.asarray(1.0), 0.4
+        )
+        everything = jax.vmap(jax.vmap(value_and_gradient, (None, 0, 0)), (0, 0, None))(
             factors[:, None, None] * rates, factors[:, None] * factors, factors
         )
         steps = jax.lax.scan(lambda r, f: (r - 0.1 * jax.grad(loss)(r, f, 0.4), None), rates, factors)[0]
@@ -271,6 +275,6 @@ def test_the_gram_matrix_of_no_example_is_zero(dtype):
         (lambda: operations.gram(GRAM[..., :0], GRAM[..., 0]), r"with d ≥ 1, got \(4, 3, 0\)"),
     ],
 )
-def test_python_refuses_wrong_shapes_with_a_sentence(call, says):
+def test_python_rejects_wrong_shapes_with_a_sentence(call, says):
     with pytest.raises(ValueError, match=says):
         call()

@@ -6,12 +6,12 @@ import pytest
 from kernel_helpers import OMEGA, P
 from lintra.models import FAMILIES, Diagonal, Full, GDPlusPlus
 from lintra.statistics.sampling import sample_statistics
-from members import CONTEXT, DIM, KEY
+from members import DIM, KEY, NUM_EXAMPLES
 from models_helpers import PROBLEM, close
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_relabelled_models_predict_in_the_other_unit(family):
+def test_models_for_another_label_scale_predict_in_that_scale(family):
     model = FAMILIES[family].random(3, dim=3, num_examples=6, num_heads=2, scale=0.5, key=KEY)
     gram = jnp.cov(jax.random.normal(KEY, (4, 9)))
     scale = jnp.asarray([1.0, 1.0, 1.0, 7.0])
@@ -21,7 +21,7 @@ def test_relabelled_models_predict_in_the_other_unit(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_numbers_as_printed_are_taken_to_the_familys_own(family):
+def test_printed_numbers_are_converted_to_the_parameters_of_the_family(family):
     model = FAMILIES[family].random(2, dim=3, num_examples=6, key=KEY)
     P, Q = model.from_printed().matrices()
     assert np.allclose(P, 6 * model.matrices()[0], rtol=1e-12)
@@ -32,7 +32,7 @@ def test_matrices_go_out_and_come_back(model, getkey):
     P, Q = model.matrices()
     assert P.shape == Q.shape == (model.num_layers, model.num_heads, DIM + 1, DIM + 1)
     assert isinstance(P, np.ndarray)
-    again = FAMILIES[model.family].from_matrices(P, Q, num_examples=CONTEXT)
+    again = FAMILIES[model.family].from_matrices(P, Q, num_examples=NUM_EXAMPLES)
     stats, _ = sample_statistics(PROBLEM, (5,), key=getkey())
     assert close(again.weights(stats), model.weights(stats))
     for before, after in zip((P, Q), again.matrices(), strict=True):
@@ -41,7 +41,7 @@ def test_matrices_go_out_and_come_back(model, getkey):
 
 @pytest.mark.parametrize("family", FAMILIES.values())
 @pytest.mark.parametrize("name", ["num_layers", "num_heads", "dim", "num_examples"])
-def test_a_model_of_no_size_is_refused(family, name):
+def test_a_model_of_no_size_is_rejected(family, name):
     sizes = {"num_layers": 2, "num_heads": 1, "dim": 3, "num_examples": 5} | {name: 0}
     with pytest.raises(ValueError, match=f"`{name}` must be a whole number of at least 1, got 0"):
         family.random(**sizes, key=KEY)
@@ -59,7 +59,7 @@ def test_weights_can_be_differentiated_and_compiled(model, getkey):
     assert any(bool((leaf != 0).any()) for leaf in jax.tree.leaves(gradient))
 
 
-def test_a_model_without_layers_is_refused():
+def test_a_model_without_layers_is_rejected():
     for build in (
         lambda: Full(P[:0], P[:0], 20),
         lambda: Full.from_matrices(P[:0], P[:0], 20),

@@ -7,7 +7,7 @@ from lintra.models.diagonal import diagonal_gradients
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.sampling import sample_statistics
 from lintra.training.sampling import sample_pool
-from members import CONTEXT, MODELS
+from members import MODELS, NUM_EXAMPLES
 from training_helpers import KEY, PROBLEM
 
 
@@ -33,7 +33,7 @@ def test_one_head_ties_the_omegas_and_two_do_not():
 
 @pytest.mark.parametrize("name", ["diag-4-h1", "gd++-4-h1"])
 def test_diagonal_models_run_at_any_number_of_inputs(name, getkey):
-    stats, _ = sample_statistics(NoisyRegression(dim=7, num_examples=CONTEXT), key=getkey())
+    stats, _ = sample_statistics(NoisyRegression(dim=7, num_examples=NUM_EXAMPLES), key=getkey())
     moved = MODELS[name].with_dim(dim=7)
     assert moved.weights(stats).shape == (7,)
     assert moved.matrices()[0].shape[-1] == 8
@@ -41,7 +41,7 @@ def test_diagonal_models_run_at_any_number_of_inputs(name, getkey):
         MODELS[name].weights(stats)
 
 
-def test_own_numbers_that_do_not_fit_are_refused():
+def test_parameters_that_do_not_fit_are_rejected():
     with pytest.raises(ValueError, match=r"`p` and `q`.*\(3, 2\)"):
         Diagonal(np.ones((3, 2)), np.ones((3, 1, 2)), num_examples=5, dim=2)
     with pytest.raises(ValueError, match=r"`rates`.*\(3, 2\)"):

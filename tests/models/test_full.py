@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lintra.models import Full
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data, sample_statistics
-from members import CONTEXT, DIM, MODELS, random_rotation
+from members import DIM, MODELS, NUM_EXAMPLES, random_rotation
 from models_helpers import PROBLEM, close
 
 
@@ -28,11 +28,11 @@ def test_attention_matrices_of_eq_1(sequence, getkey):
     for layer in range(3):
         change = np.zeros_like(state)
         for head in range(2):
-            for i, j in np.ndindex(len(state), CONTEXT):
+            for i, j in np.ndindex(len(state), NUM_EXAMPLES):
                 score = (W_Q[layer, head] @ state[i]) @ (W_K[layer, head] @ state[j])
                 change[i] += W_P[layer, head] @ (score * (W_V[layer, head] @ state[j]))
         state = state + change
-    model = Full.from_attention(W_K, W_Q, W_V, W_P, num_examples=CONTEXT)
+    model = Full.from_attention(W_K, W_Q, W_V, W_P, num_examples=NUM_EXAMPLES)
     assert close(model.predict(GramStatistics.from_data(x, y), query), -state[-1, -1])
 
 
@@ -42,7 +42,8 @@ def test_the_last_layers_first_rows_never_reach_the_output(getkey):
     other[-1, :, :DIM] += 1.0
     stats, _ = sample_statistics(PROBLEM, key=getkey())
     assert close(
-        Full.from_matrices(other, Q, CONTEXT).weights(stats), Full.from_matrices(P, Q, CONTEXT).weights(stats)
+        Full.from_matrices(other, Q, NUM_EXAMPLES).weights(stats),
+        Full.from_matrices(P, Q, NUM_EXAMPLES).weights(stats),
     )
 
 
@@ -50,7 +51,7 @@ axes = st.integers(0, 3)
 
 
 @given(st.tuples(axes, axes, axes, axes), st.tuples(axes, axes, axes, axes))
-def test_matrices_that_do_not_fit_are_refused(shape_p, shape_q):
+def test_matrices_that_do_not_fit_are_rejected(shape_p, shape_q):
     good = shape_p == shape_q and min(shape_p) > 0 and shape_p[2] == shape_p[3] > 1
     if good:
         assert Full.from_matrices(np.ones(shape_p), np.ones(shape_q), 5).num_layers == shape_p[0]
@@ -60,7 +61,7 @@ def test_matrices_that_do_not_fit_are_refused(shape_p, shape_q):
 
 
 @given(st.sampled_from("PQ"), st.sampled_from([np.nan, np.inf]))
-def test_matrices_that_are_not_finite_are_refused(name, value):
+def test_matrices_that_are_not_finite_are_rejected(name, value):
     matrices = {"P": np.ones((1, 1, 3, 3)), "Q": np.ones((1, 1, 3, 3))}
     matrices[name][0, 0, 1, 2] = value
     with pytest.raises(ValueError, match=f"`{name}` must be finite"):
@@ -70,7 +71,7 @@ def test_matrices_that_are_not_finite_are_refused(name, value):
 @pytest.mark.parametrize(
     "change", [{"W_K": (2, 1, 3, 4)}, {"W_P": (2, 1, 5, 3)}, {"W_Q": (1, 1, 3, 5)}, {"W_V": (5, 5)}]
 )
-def test_attention_matrices_that_do_not_fit_are_refused(change):
+def test_attention_matrices_that_do_not_fit_are_rejected(change):
     shapes = {"W_K": (2, 1, 3, 5), "W_Q": (2, 1, 3, 5), "W_V": (2, 1, 2, 5), "W_P": (2, 1, 5, 2)} | change
     with pytest.raises(ValueError, match="`W_"):
         Full.from_attention(**{name: np.ones(shape) for name, shape in shapes.items()}, num_examples=5)

@@ -10,10 +10,10 @@ from members import MODELS
 from models_helpers import PROBLEM, close
 
 
-@pytest.mark.parametrize("heads", [1, 2])
-def test_gdpp_in_the_eigenbasis_is_gdpp(heads, getkey):
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_gdpp_in_the_eigenbasis_is_gdpp(num_heads, getkey):
     stats, _ = sample_statistics(PROBLEM, (3, 5), key=getkey())
-    model = MODELS[f"gd++-4-h{heads}"]
+    model = MODELS[f"gd++-4-h{num_heads}"]
     assert isinstance(model, GDPlusPlus)
     assert close(model.spectral_weights(stats), model.layer_weights(stats))
 
@@ -23,6 +23,6 @@ def test_quadrature_gives_the_exact_loss_of_the_best_layer():
     step = -n / (n + d + 1 + noise_var)  # in front of α / n
     model = GDPlusPlus(np.asarray([[[0.0, step]]]), num_examples=n, dim=d)
     nodes, node_weights = map(jnp.asarray, wishart_quadrature(n, d))
-    loss, slope = jax.value_and_grad(lambda model: model.spectral_loss(nodes, node_weights, noise_var))(model)
+    loss, gradient = jax.value_and_grad(lambda model: model.spectral_loss(nodes, node_weights, noise_var))(model)
     assert np.isclose(loss, d / 2 * (1 + step), rtol=1e-12)
-    assert np.abs(slope.rates).max() < 1e-10
+    assert np.abs(gradient.rates).max() < 1e-10

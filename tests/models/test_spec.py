@@ -3,7 +3,7 @@ import pytest
 from lintra.training import ModelSpec
 
 
-def test_tasks_are_checked():
+def test_specs_are_checked():
     with pytest.raises(ValueError, match="`family` must be one of gd\\+\\+, diag, full, got 'fll'"):
         ModelSpec("fll", 2, "fixed(1)")
     with pytest.raises(ValueError, match="`num_layers`"):

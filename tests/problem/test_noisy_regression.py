@@ -9,7 +9,7 @@ from members import random_rotation
 
 
 @given(st.one_of(st.integers(max_value=0), st.floats(), st.text(max_size=3), st.none(), st.booleans()))
-def test_sizes_that_are_not_counts_are_refused(value):
+def test_sizes_that_are_not_counts_are_rejected(value):
     for name in ("dim", "num_examples"):
         with pytest.raises(ValueError, match=f"`{name}` must be a whole number"):
             NoisyRegression(**{name: value})
@@ -41,6 +41,6 @@ def test_a_covariance_may_be_a_spectrum_or_a_matrix():
         (np.asarray([1j, 1, 1]), "real numbers"),
     ],
 )
-def test_a_covariance_that_is_none_is_refused(covariance, says):
+def test_a_covariance_that_is_none_is_rejected(covariance, says):
     with pytest.raises(ValueError, match=rf"`covariance`.*{says}"):
         NoisyRegression(dim=3, covariance=covariance)

@@ -70,13 +70,15 @@ def test_what_a_context_is_answered_does_not_depend_on_the_others():
     np.testing.assert_allclose(by_statistics, alone, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("dtype", "unit"), [(np.float32, 1e-25), (np.float32, 1e30), (np.float64, 1e-170)])
-def test_labels_may_be_very_small_and_very_large(dtype, unit):
+@pytest.mark.parametrize(("dtype", "label_scale"), [(np.float32, 1e-25), (np.float32, 1e30), (np.float64, 1e-170)])
+def test_labels_may_be_very_small_and_very_large(dtype, label_scale):
     x, y, _ = contexts(dtype=dtype)
-    np.testing.assert_allclose(solve(x, y * dtype(unit)) / dtype(unit), solve(x, y), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        solve(x, y * dtype(label_scale)) / dtype(label_scale), solve(x, y), rtol=1e-3, atol=1e-4
+    )
 
 
-def test_what_explodes_is_answered_by_the_bayes_predictor_and_told():
+def test_what_explodes_is_answered_by_the_bayes_predictor_and_reported():
     x, y, _ = contexts(30)
     wild = FAMILIES["diag"].random(6, dim=10, num_examples=20, scale=3.0, key=KEY)
     with pytest.warns(UnsoundWarning, match=r"On 30 of 30 contexts \(the first is number 0\)"):
@@ -84,20 +86,20 @@ def test_what_explodes_is_answered_by_the_bayes_predictor_and_told():
     np.testing.assert_allclose(found, Bayes("uniform(0,5)").weights(GramStatistics.from_data(x, y)), rtol=1e-9)
 
 
-def test_progress_is_told_after_each_chunk(monkeypatch):
+def test_progress_is_reported_after_each_chunk(monkeypatch):
     class Recorded(Progress):
-        told: ClassVar = []
+        calls: ClassVar = []
 
         def start(self, text, total=None):
-            self.told.append((text, total))
+            self.calls.append((text, total))
 
         def update(self, done, **fields):
-            self.told.append(done)
+            self.calls.append(done)
 
     x, y, _ = contexts(10)
     monkeypatch.setattr("lintra.regression.chunked._MAX_BYTES", 4 * (x[0].nbytes + y[0].nbytes))
     solve(x, y, model=NAME, progress=Recorded())
-    assert Recorded.told == [("contexts", 3), 1, 2, 3]
+    assert Recorded.calls == [("contexts", 3), 1, 2, 3]
 
 
 def test_another_number_of_contexts_compiles_nothing_new():
@@ -171,6 +173,6 @@ def test_no_answer_of_ten_million_is_not_finite():
 
 
 @pytest.mark.parametrize("model", [None, 3, Rescaled(zoo.load(NAME))])
-def test_what_is_no_model_is_refused_in_a_sentence(model):
+def test_what_is_no_model_is_rejected_in_a_sentence(model):
     with pytest.raises(TypeError, match="`model` must be `auto`, a published name, a model file or a model, got"):
         solve(np.ones((1, 2, 3)), np.ones((1, 2)), model=model)

@@ -47,6 +47,6 @@ def test_contexts_are_in_one_chunk_each_and_chunks_are_padded_to_powers_of_two()
         ([np.ones((3, 2)), np.ones(2)], [np.ones(3), 1.0], "`x` must be an array of numbers, or a list"),
     ],
 )
-def test_bad_contexts_are_refused_in_a_sentence(x, y, sentence):
+def test_bad_contexts_are_rejected_in_a_sentence(x, y, sentence):
     with pytest.raises(ValueError, match=sentence):
         solve(x, y)

@@ -114,19 +114,19 @@ SHAPES = "FILE must hold x of shape (contexts, n, d) and y of shape (contexts, n
         (lambda path: np.savez(path, x=X, y=Y[:1]), SHAPES),
     ],
 )
-def test_arrays_that_cannot_be_read_are_refused(tmp_path, spoil, sentence):
+def test_arrays_that_cannot_be_read_are_rejected(tmp_path, spoil, sentence):
     spoil(tmp_path / "examples.npz")
     assert rejection(tmp_path / "examples.npz").startswith(sentence)
 
 
-def test_missing_parquet_is_told_by_its_name(tmp_path):
+def test_missing_parquet_is_reported_by_its_name(tmp_path):
     path = tmp_path / "missing.parquet"
     with pytest.raises(FileNotFoundError) as missing:
         contexts(path)
     assert (missing.value.filename, missing.value.strerror) == (str(path), "No such file or directory")
 
 
-def test_an_array_that_declares_more_than_its_file_has_is_refused_before_memory_is_requested(tmp_path):
+def test_an_array_that_declares_more_than_its_file_has_is_rejected_before_memory_is_requested(tmp_path):
     path = tmp_path / "examples.npz"
     np.savez(path, y=Y)
     with zipfile.ZipFile(path, "a") as archive, archive.open("x.npy", "w") as member:

@@ -34,20 +34,20 @@ def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
 
-def test_on_standard_data_it_is_the_model_and_nothing_else():
+def test_on_standard_data_it_is_the_model_alone():
     """Inputs that are standardised already, labels in the unit of training: fit is the forward pass."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(20, 10))
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     y = x @ rng.normal(size=10) + rng.normal(size=20)
     model = zoo.load("diag-7-uniform(0,5)")
-    unit = np.sqrt(np.mean((y - y.mean()) ** 2) / (10 + 25 / 3))
-    stats = GramStatistics.from_data(x, (y - y.mean()) / unit)
+    label_scale = np.sqrt(np.mean((y - y.mean()) ** 2) / (10 + 25 / 3))
+    stats = GramStatistics.from_data(x, (y - y.mean()) / label_scale)
     largest = np.linalg.eigvalsh(np.asarray(stats.xx) / 20)[-1]
     shrink = min(1.0, ((1 + 0.5**0.5) ** 2 / largest) ** 0.5)
-    stats = GramStatistics.from_data(shrink * x, (y - y.mean()) / unit)
+    stats = GramStatistics.from_data(shrink * x, (y - y.mean()) / label_scale)
     fitted = LinearTransformerRegressor("diag-7-uniform(0,5)").fit(x, y)
-    np.testing.assert_allclose(fitted.coef_, np.asarray(model.weights(stats)) * unit * shrink, rtol=1e-9)
+    np.testing.assert_allclose(fitted.coef_, np.asarray(model.weights(stats)) * label_scale * shrink, rtol=1e-9)
     np.testing.assert_allclose(fitted.coef_path_[-1], fitted.coef_, rtol=1e-9)
     assert fitted.coef_path_.shape == (7, 10)
 
@@ -124,7 +124,7 @@ def test_noise_is_the_same_whether_inputs_are_correlated_or_not():
 
 
 @pytest.mark.parametrize("weight", [0.0, 1e-310, 1e18, 1e306])
-def test_weights_without_a_sensible_sum_are_refused(weight):
+def test_weights_without_a_sensible_sum_are_rejected(weight):
     x, y, _ = data()
     with pytest.raises(ValueError, match=r"(?i)sample.weight"):
         LinearTransformerRegressor().fit(x, y, sample_weight=np.full(len(y), weight))
@@ -199,7 +199,7 @@ def test_independent_inputs_are_not_warned_about():
 
 
 @pytest.mark.parametrize("name", ["X", "y"])
-def test_values_whose_sums_overflow_are_refused(name):
+def test_values_whose_sums_overflow_are_rejected(name):
     x, y, _ = data()
     x, y = (1e308 * np.sign(x), y) if name == "X" else (x, 1e308 * np.sign(y))
     with pytest.raises(ValueError, match=rf"`{name}` must have values of at most 1e\+304 in size, got 1e\+308"):

@@ -17,7 +17,9 @@ def test_the_bayes_predictor_of_a_specialist_does_not_know_units_either():
     x, y, _ = contexts(10)
     safe = Solver(UnitBlind(Rescaled(zoo.load(NAME))), "uniform(0,5)")
     weights = jnp.zeros((10, 10))
-    one, thousand = (safe.compare(GramStatistics.from_data(x, unit * y), weights)[0] for unit in (1.0, 1000.0))
+    one, thousand = (
+        safe.compare(GramStatistics.from_data(x, label_scale * y), weights)[0] for label_scale in (1.0, 1000.0)
+    )
     np.testing.assert_allclose(thousand, 1000 * np.asarray(one), rtol=1e-9)
 
 
@@ -52,9 +54,9 @@ def test_an_answer_takes_one_forward_pass_and_the_bayes_predictor_where_that_is_
     assert passes.names == ["layer_weights" if path else "weights"]
     replaced = sorted(answer.fallback)
     assert 0 < len(replaced) < 12
-    own, bayes = np.asarray(model.weights(stats)), np.asarray(Bayes("uniform(0,5)").weights(stats))
+    by_model, bayes = np.asarray(model.weights(stats)), np.asarray(Bayes("uniform(0,5)").weights(stats))
     is_replaced = np.isin(np.arange(12), replaced)
-    np.testing.assert_allclose(answer.weights, np.where(is_replaced[:, None], bayes, own), rtol=1e-9)
+    np.testing.assert_allclose(answer.weights, np.where(is_replaced[:, None], bayes, by_model), rtol=1e-9)
     if answer.path is not None:
         assert path
         steps = np.where(is_replaced[:, None, None], bayes[:, None], np.asarray(model.layer_weights(stats)))

@@ -84,7 +84,7 @@ def test_no_correlation_of_inputs_makes_answers_much_worse_than_ridge(correlatio
     assert ours < 1.3 * theirs
 
 
-def test_labels_larger_than_in_training_are_told():
+def test_labels_larger_than_in_training_are_reported():
     x, y, _ = contexts(30)
     with pytest.warns(UnsoundWarning, match=r"labels are larger than in training.*divide them by their standard"):
         found = solve(x, 1000 * y, model=NAME)

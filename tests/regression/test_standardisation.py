@@ -12,8 +12,8 @@ def test_standardised_contexts_are_those_that_were_standardised_by_hand():
     x, y, _ = contexts(20, 15, 4)
     scale, shift = np.asarray([1e-3, 1.0, 20.0, 1e5]), np.asarray([0.0, 5.0, -100.0, 1e5])
     x, y = x * scale + shift, y + 7
-    mean, std = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True)
-    by_hand = solve((x - mean) / std, y - y.mean(axis=1, keepdims=True)) / std[:, 0]
+    mean, deviation = x.mean(axis=1, keepdims=True), x.std(axis=1, keepdims=True)
+    by_hand = solve((x - mean) / deviation, y - y.mean(axis=1, keepdims=True)) / deviation[:, 0]
     found = solve(x, y, standardise=True, fit_intercept=True)
     np.testing.assert_allclose(found[:, :4], by_hand, rtol=1e-9)
     np.testing.assert_allclose(found[:, 4], y.mean(axis=1) - np.sum(by_hand * mean[:, 0], axis=1), rtol=1e-9)

@@ -1,4 +1,4 @@
-"""Files of contexts: what is read is what was written, and what cannot be read is refused in one sentence."""
+"""Files of contexts: what is read is what was written, and what cannot be read is rejected in one sentence."""
 
 import decimal
 
@@ -64,7 +64,7 @@ def test_numbers_of_every_kind_are_read_without_an_index(tmp_path, values):
     ],
     ids=lambda value: str(getattr(value, "type", "")),
 )
-def test_an_example_without_a_task_is_refused(tmp_path, values, cell):
+def test_an_example_without_a_task_is_rejected(tmp_path, values, cell):
     row = 0 if pa.types.is_null(values.type) else 1
     wanted = f"Column 'task' of FILE must name a task for every example, got {cell} in row {row} (counted from 0)."
     assert rejection(parquet(tmp_path, task=values)) == wanted
@@ -73,12 +73,12 @@ def test_an_example_without_a_task_is_refused(tmp_path, values, cell):
 @pytest.mark.parametrize(
     "values", [pa.array([{"a": 1}] * 3), pa.array([1, 2, 3], pa.timestamp("us", "Asia/Tokyo"))]
 )
-def test_a_column_that_cannot_name_tasks_is_refused(tmp_path, values):
+def test_a_column_that_cannot_name_tasks_is_rejected(tmp_path, values):
     sentence = rejection(parquet(tmp_path, task=values))
     assert sentence.startswith(f"Column 'task' of FILE must hold names or numbers, got type {values.type};")
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path):
+def test_two_columns_of_one_name_are_rejected(tmp_path):
     wanted = "FILE has more than one column 'x'; give each a name of its own."
     assert rejection(csv(tmp_path, "task,x,x,y\na,1,2,3\n")) == wanted
     arrays = [pa.array(["a"]), pa.array([1.0]), pa.array([2.0]), pa.array([3.0])]
@@ -86,12 +86,12 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
     assert rejection(tmp_path / "examples.parquet") == wanted
 
 
-def test_a_column_without_a_name_is_refused(tmp_path):
+def test_a_column_without_a_name_is_rejected(tmp_path):
     pd.DataFrame({"task": ["a"], "x": [1.0], "y": [2.0]}).to_csv(tmp_path / "examples.csv")
     assert rejection(tmp_path / "examples.csv").startswith("Column 1 of FILE has no name;")
 
 
-def test_parquet_that_cannot_be_read_is_refused(tmp_path):
+def test_parquet_that_cannot_be_read_is_rejected(tmp_path):
     path = parquet(tmp_path)
     intact = path.read_bytes()
     for content in (intact[:-9], b"", b"task,x,y\n", intact[:-60] + b"\xff" * 52 + intact[-8:]):
@@ -99,7 +99,7 @@ def test_parquet_that_cannot_be_read_is_refused(tmp_path):
         assert rejection(path).startswith("FILE is not an intact Parquet file: ")
 
 
-def test_a_table_without_examples_is_refused(tmp_path):
+def test_a_table_without_examples_is_rejected(tmp_path):
     wanted = "FILE must have at least one example under the names of its columns."
     empty = pa.array([], pa.float64())
     assert rejection(parquet(tmp_path, task=pa.array([], pa.string()), x=empty, y=empty)) == wanted
@@ -107,7 +107,7 @@ def test_a_table_without_examples_is_refused(tmp_path):
         assert rejection(csv(tmp_path, content)) == wanted
 
 
-def test_marks_and_blank_lines_of_other_programs_say_nothing(tmp_path):
+def test_marks_and_blank_lines_of_other_programs_are_ignored(tmp_path):
     found = contexts(
         csv(tmp_path, b"\xef\xbb\xbf" + "task,x,y\r\né,1,2\r\n\r\nb,3,4\r\n,,\r\n  \r\n\r\n".encode())
     )
@@ -128,7 +128,7 @@ def test_marks_and_blank_lines_of_other_programs_say_nothing(tmp_path):
         ),
     ],
 )
-def test_text_that_is_no_table_is_refused(tmp_path, content, sentence):
+def test_text_that_is_no_table_is_rejected(tmp_path, content, sentence):
     assert rejection(csv(tmp_path, content)) == sentence
 
 

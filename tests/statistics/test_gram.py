@@ -49,7 +49,7 @@ finite = hnp.arrays(float, st.tuples(st.integers(1, 4), st.integers(1, 4)), elem
 
 
 @given(finite, st.integers(0, 6))
-def test_labels_that_do_not_fit_are_refused_with_both_shapes(x, length):
+def test_labels_that_do_not_fit_are_rejected_with_both_shapes(x, length):
     y = np.zeros(length)
     if length == len(x):
         assert GramStatistics.from_data(x, y).dim == x.shape[1]
@@ -59,7 +59,7 @@ def test_labels_that_do_not_fit_are_refused_with_both_shapes(x, length):
 
 
 @given(finite, st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
-def test_data_that_is_not_finite_is_refused(x, value, data):
+def test_data_that_is_not_finite_is_rejected(x, value, data):
     row, column = data.draw(st.integers(0, x.shape[0] - 1)), data.draw(st.integers(0, x.shape[1] - 1))
     y = np.zeros(len(x))
     bad_x, bad_y = x.copy(), y.copy()
@@ -71,12 +71,12 @@ def test_data_that_is_not_finite_is_refused(x, value, data):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_an_empty_context_is_refused(shape):
+def test_an_empty_context_is_rejected(shape):
     with pytest.raises(ValueError, match="at least one example"):
         GramStatistics.from_data(np.zeros(shape), np.zeros(shape[0]))
 
 
-def test_data_whose_squares_overflow_is_refused():
+def test_data_whose_squares_overflow_is_rejected():
     with pytest.raises(ValueError, match="overflows; scale the data down"):
         GramStatistics.from_data(np.full((3, 2), 1e200), np.ones(3))
 
@@ -92,7 +92,7 @@ def test_batches_of_unequal_shape_are_not_merged(getkey):
         many.merge(one)
 
 
-def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
+def test_an_empty_stream_and_unequal_merges_are_rejected(getkey):
     with pytest.raises(ValueError, match="got none"):
         GramStatistics.from_chunks([])
     small, large = (sample_statistics(NoisyRegression(dim=d), key=getkey())[0] for d in (2, 3))
@@ -113,7 +113,7 @@ def test_an_empty_stream_and_unequal_merges_are_refused(getkey):
         (np.eye(3), "a", "`num_examples`"),
     ],
 )
-def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
+def test_a_gram_matrix_that_is_none_is_rejected(gram, count, says):
     with pytest.raises(ValueError, match=says):
         GramStatistics.from_gram(gram, count)
 
@@ -128,14 +128,14 @@ def test_a_gram_matrix_that_is_none_is_refused(gram, count, says):
         ((4, 3, 3), (5,), r"`num_examples` must have the leading axes \(4,\) of `gram`, got shape \(5,\)"),
     ],
 )
-def test_statistics_of_shapes_that_do_not_fit_are_refused(gram, count, says):
+def test_statistics_of_shapes_that_do_not_fit_are_rejected(gram, count, says):
     with pytest.raises(ValueError, match=says):
         GramStatistics(jnp.ones(gram), jnp.ones(count, int))
     with pytest.raises(ValueError, match=says):
         jax.eval_shape(GramStatistics, jnp.ones(gram), jnp.ones(count, int))
 
 
-def test_an_empty_batch_of_gram_matrices_is_refused():
+def test_an_empty_batch_of_gram_matrices_is_rejected():
     with pytest.raises(ValueError, match=r"`gram` must hold at least one matrix, got shape \(0, 3, 3\)"):
         GramStatistics.from_gram(np.ones((0, 3, 3)), 5)
 
@@ -148,8 +148,8 @@ def test_statistics_go_through_transformations(getkey):
     assert jax.tree.map(lambda leaf: leaf[:, :, None], stats).gram.shape == (4, 2, 1, 4, 4)
     dimensions = GramStatistics(4, 2)  # pyright: ignore[reportArgumentType] # a tree of numbers
     assert jax.tree.map(jnp.ndim, stats) == dimensions
-    slope = jax.grad(lambda gram: GramStatistics(gram, stats.num_examples).label_rms.sum())(stats.gram)
-    assert np.isfinite(slope).all()
+    gradient = jax.grad(lambda gram: GramStatistics(gram, stats.num_examples).label_rms.sum())(stats.gram)
+    assert np.isfinite(gradient).all()
 
 
 def test_known_data_can_be_collected_inside_a_transformation(getkey):

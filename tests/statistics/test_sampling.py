@@ -25,28 +25,30 @@ def _features(stats, truth):
     return named | {"α": stats.xy[:, -1], "λ": stats.yy, "w": truth.weights[:, 0], "σ": truth.noise_std}
 
 
-@pytest.mark.parametrize("context", [3, 4, 5, 9])
+@pytest.mark.parametrize("num_examples", [3, 4, 5, 9])
 @pytest.mark.parametrize("covariance", [None, "spectrum", "rotated"])
-def test_sampled_statistics_follow_the_law_of_drawn_data(context, covariance, getkey):
+def test_sampled_statistics_follow_the_law_of_drawn_data(num_examples, covariance, getkey):
     """Two-sample Kolmogorov–Smirnov tests of level LEVEL/16 each, 20,000 sequences a side."""
     spectrum = np.asarray([0.2, 1.0, 2.0, 4.0])
     rotation = random_rotation(np.random.default_rng(1), 4)
     choices = {None: None, "spectrum": spectrum, "rotated": rotation @ np.diag(spectrum) @ rotation.T}
-    problem = NoisyRegression(dim=4, num_examples=context, noise="uniform(1,3)", covariance=choices[covariance])
+    problem = NoisyRegression(
+        dim=4, num_examples=num_examples, noise="uniform(1,3)", covariance=choices[covariance]
+    )
     x, y, truth = sample_data(problem, (20_000,), key=getkey())
     drawn = _features(GramStatistics.from_data(x, y), truth)
     sampled = _features(*sample_statistics(problem, (20_000,), key=getkey()))
     for name, values in drawn.items():
-        if context < 4 and name == "eigenvalue 0":
+        if num_examples < 4 and name == "eigenvalue 0":
             continue  # zero on both sides
         result: Any = laws.ks_2samp(values, sampled[name])
         assert result.pvalue > LEVEL / 16, name
 
 
-@pytest.mark.parametrize("context", [4, 20, 1_000_000])
-def test_moments_of_sampled_statistics(context, getkey):
+@pytest.mark.parametrize("num_examples", [4, 20, 1_000_000])
+def test_moments_of_sampled_statistics(num_examples, getkey):
     """Means of Σ, tr Σ², λ against their closed forms, within 4.5 standard errors."""
-    d, n, size = 4, context, 50_000
+    d, n, size = 4, num_examples, 50_000
     stats, truth = sample_statistics(
         NoisyRegression(dim=d, num_examples=n, noise="fixed(2)"), (size,), key=getkey()
     )
@@ -73,8 +75,8 @@ def test_n_equal_to_d_leaves_no_residual(getkey):
 
 
 def test_sampling_can_work_in_32_bits(getkey):
-    for context in (3, 20):
+    for num_examples in (3, 20):
         stats, truth = sample_statistics(
-            NoisyRegression(dim=4, num_examples=context), (5,), jnp.float32, key=getkey()
+            NoisyRegression(dim=4, num_examples=num_examples), (5,), jnp.float32, key=getkey()
         )
         assert stats.gram.dtype == truth.weights.dtype == truth.noise_std.dtype == jnp.float32

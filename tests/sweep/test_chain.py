@@ -10,7 +10,7 @@ from lintra.zoo import model_file
 from sweep_helpers import SMALL
 
 
-def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_refused(tmp_path):
+def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_rejected(tmp_path):
     cells = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
     store = Store(tmp_path)
     store.prepare()
@@ -42,7 +42,7 @@ def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path)
     assert len(Store(tmp_path).missing(cells)) == 2
 
 
-def test_a_store_that_cannot_be_written_to_is_said_and_cells_are_named(tmp_path):
+def test_a_store_that_cannot_be_written_to_is_reported_and_cells_are_named(tmp_path):
     cells = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
     (tmp_path / "store").write_text("not a folder")
     failures = train_chain(cells, str(tmp_path / "store"))

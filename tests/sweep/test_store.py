@@ -51,7 +51,7 @@ def store(tmp_path, getkey):
 
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "altered", "another model"])
-def test_a_damaged_cell_counts_as_missing_and_is_said_once(store, kind):
+def test_a_damaged_cell_counts_as_missing_and_is_reported_once(store, kind):
     messages = Messages()
     watched = Store(store.folder, messages)
     assert watched.missing(CELLS) == []
@@ -64,7 +64,7 @@ def test_a_damaged_cell_counts_as_missing_and_is_said_once(store, kind):
     assert store.path(CELLS[1]).with_suffix(".damaged").exists()
 
 
-def test_a_sweep_trains_a_damaged_cell_again_and_says_so(store):
+def test_a_sweep_trains_a_damaged_cell_again_and_reports_it(store):
     _damage(store, "empty")
     messages = Messages()
     with ProcessExecutor(1) as executor:

@@ -16,6 +16,6 @@ def test_relations():
 def test_a_slope_covers_the_truth_as_often_as_it_says():
     rng, x = np.random.default_rng(0), np.linspace(0, 1, 6)
     error = np.asarray([0.1, 0.2, 0.1, 0.3, 0.1, 0.2])
-    slopes = [LineFit.fit(x, 2 * x + error * rng.normal(size=6), error).interval for _ in range(2000)]
-    share = np.mean([low < 2.0 < high for low, high in slopes])
+    intervals = [LineFit.fit(x, 2 * x + error * rng.normal(size=6), error).interval for _ in range(2000)]
+    share = np.mean([low < 2.0 < high for low, high in intervals])
     assert abs(share - 0.95) < 4 * (0.05 * 0.95 / 2000) ** 0.5

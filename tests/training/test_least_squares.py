@@ -31,7 +31,7 @@ def test_slope_and_curvature_of_a_fit_to_sequences(objective):
     )
 
 
-def test_a_bent_fit_counts_losses_by_their_logarithm():
+def test_a_robust_fit_counts_losses_by_their_logarithm():
     pool = sample_pool(PROBLEM, objective="bayes", num_sequences=2048, key=KEY)
     parameters = jax.random.normal(KEY, (3, 1, 4)) * 0.3
     losses = np.asarray(0.5 * jnp.sum((_weights(parameters[:, :1], pool.mean_gram) - pool.target) ** 2, axis=-1))
@@ -43,7 +43,7 @@ def test_a_bent_fit_counts_losses_by_their_logarithm():
     assert np.allclose(nearly.normal(parameters)[0], plain.normal(parameters)[0], rtol=1e-6)
 
 
-def test_a_rare_explosion_does_not_throw_a_bent_fit_away():
+def test_a_rare_explosion_does_not_spoil_a_robust_fit():
     """One sequence with inputs a hundred times as long, on which a model that is good elsewhere diverges."""
     pool = sample_pool(PROBLEM, objective="bayes", num_sequences=4096, key=KEY)
     good, _ = levenberg_marquardt(
@@ -60,8 +60,8 @@ def test_a_rare_explosion_does_not_throw_a_bent_fit_away():
         SequenceLeastSquares.from_batch(rare, KEY, cauchy_scale=1.0), good, jnp.ones_like(good), 20
     )
     plain, _ = levenberg_marquardt(SequenceLeastSquares.from_batch(rare, KEY), good, jnp.ones_like(good), 20)
-    usual = SequenceLeastSquares.from_batch(pool, KEY)
-    assert float(usual.value(robust)) < 0.5 * float(usual.value(plain))
+    without_the_rare = SequenceLeastSquares.from_batch(pool, KEY)
+    assert float(without_the_rare.value(robust)) < 0.5 * float(without_the_rare.value(plain))
 
 
 def _weights(parameters, gram):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
 @pytest.mark.parametrize("num_units", [0, 1, 3])
-def test_a_run_goes_on_to_the_same_bytes(num_units, undisturbed, tmp_path):
+def test_a_run_resumes_to_the_same_bytes(num_units, undisturbed, tmp_path):
     with pytest.raises(InterruptedHereError):
         train(SPEC, QUICK, folder=tmp_path, progress=InterruptAfter(num_units))
     train(SPEC, QUICK, folder=tmp_path, num_sequences=1000)
@@ -28,7 +28,7 @@ def test_a_run_goes_on_to_the_same_bytes(num_units, undisturbed, tmp_path):
 
 
 @pytest.mark.parametrize(("family", "num_units"), [("full", 3), ("full", 6), ("diag", 3)])
-def test_a_fast_run_goes_on_to_the_same_bytes(family, num_units, tmp_path):
+def test_a_fast_run_resumes_to_the_same_bytes(family, num_units, tmp_path):
     """GD++ has two units of work here, FULL's starts seven, DIAG two; then comes the selection."""
     spec, recipe = replace(SPEC, family=family), replace(Fast(), num_starts=2, num_steps=300, pool_size=8192)
     with pytest.raises(InterruptedHereError):
@@ -51,7 +51,7 @@ def damaged_checkpoint(path, damage):
 
 
 @pytest.mark.parametrize("damage", ["cut", "alter", "[1]", "[" * 100_000])
-def test_a_damaged_checkpoint_is_said_and_the_one_before_is_used(damage, undisturbed, tmp_path):
+def test_a_damaged_checkpoint_is_reported_and_the_one_before_is_used(damage, undisturbed, tmp_path):
     with pytest.raises(InterruptedHereError):
         train(SPEC, QUICK, folder=tmp_path, progress=InterruptAfter(2))
     damaged_checkpoint(tmp_path / "checkpoint.safetensors", damage)
@@ -85,7 +85,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(undisturbed, tmp_path, mon
     assert (tmp_path / "model.safetensors").read_bytes() == (undisturbed[0] / "model.safetensors").read_bytes()
 
 
-def test_the_folder_of_another_run_is_refused(undisturbed):
+def test_the_folder_of_another_run_is_rejected(undisturbed):
     with pytest.raises(ValueError, match=r"holds a run with num_steps = 400, not 500. Choose another folder"):
         train(SPEC, replace(QUICK, num_steps=500), folder=undisturbed[0])
     run = RunFolder(undisturbed[0], json.loads((undisturbed[0] / "settings.json").read_text())["settings"], {})
@@ -94,7 +94,7 @@ def test_the_folder_of_another_run_is_refused(undisturbed):
     run.close()
 
 
-def test_time_goes_on_where_it_was(tmp_path):
+def test_time_resumes_where_it_was(tmp_path):
     with pytest.raises(InterruptedHereError):
         train(SPEC, QUICK, folder=tmp_path, num_sequences=1000, progress=InterruptAfter(2))
     before = [json.loads(line)["seconds"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]

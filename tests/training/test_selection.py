@@ -8,7 +8,7 @@ from lintra.training.selection import IGNORED_PROBABILITY, Selection
 from training_helpers import KEY, SPEC
 
 
-def test_the_last_choice_sees_what_is_rare_but_not_what_is_rarer():
+def test_the_selection_counts_what_is_rare_but_not_what_is_rarer():
     selection = Selection("selected", KEY, SPEC, ("a", "b"), num_blocks=2)
     calm = Diagonal(np.asarray([[[0.0, -0.3]]]), np.asarray([[[0.3, 0.3]]]), 6, 3)
     state = selection.start({"a": calm, "b": calm})

@@ -16,7 +16,7 @@ def test_a_zoo_gives_back_what_was_put_in(small_zoo):
     assert (card["family"], card["layers"], card["heads"], card["dim"]) == ("full", 4, 1, 10)
 
 
-def test_a_zoo_that_was_altered_or_a_name_that_is_not_there_is_refused(small_zoo, tmp_path):
+def test_a_zoo_that_was_altered_or_a_name_that_is_not_there_is_rejected(small_zoo, tmp_path):
     with pytest.raises(
         zoo.UnknownModelError, match=r"'full-4-choice\(1,4\)' is not in .* Did you mean 'full-4-choi"
     ):

@@ -42,11 +42,11 @@ def contexts():
 def test_a_run_folder_is_taken_for_the_model_in_it(run_folder):
     x, y = contexts()
     by_name = lintra.solve(x, y, model="diag-2-choice(1,3)")
-    for place in (run_folder, f"{run_folder}/", run_folder / "model.safetensors"):
-        model, noise = zoo.find(str(place))
+    for path in (run_folder, f"{run_folder}/", run_folder / "model.safetensors"):
+        model, noise = zoo.find(str(path))
         assert (model.num_layers, noise) == (2, "choice(1,3)")
-        assert np.array_equal(lintra.load(place).matrices()[0], model.matrices()[0])
-        assert np.array_equal(lintra.solve(x, y, model=place), by_name)
+        assert np.array_equal(lintra.load(path).matrices()[0], model.matrices()[0])
+        assert np.array_equal(lintra.solve(x, y, model=path), by_name)
     regressor = LinearTransformerRegressor(model=str(run_folder)).fit(x[0], y[0])
     expected = LinearTransformerRegressor(model="diag-2-choice(1,3)").fit(x[0], y[0])
     assert np.array_equal(regressor.coef_, expected.coef_)
@@ -64,8 +64,8 @@ def test_a_run_folder_is_taken_for_the_model_in_it(run_folder):
 def test_commands_take_run_folders(command, run_folder, tmp_path):
     x, y = contexts()
     np.savez(tmp_path / "x.npz", x=x, y=y)
-    places = {"run": run_folder, "data": tmp_path / "x.npz", "out": tmp_path / "w.npz"}
-    shown = CliRunner().invoke(app, [part.format(**places) for part in command], catch_exceptions=False)
+    paths = {"run": run_folder, "data": tmp_path / "x.npz", "out": tmp_path / "w.npz"}
+    shown = CliRunner().invoke(app, [part.format(**paths) for part in command], catch_exceptions=False)
     assert shown.exit_code == 0
     if command[0] == "export":
         assert '"""diag-2-choice(1,3)-seed0: an algorithm' in shown.output

@@ -47,14 +47,14 @@ def content(tmp_path_factory):
 
 
 @given(data=st.data())
-def test_a_truncated_or_altered_file_is_refused_by_a_sentence(data, content, tmp_path_factory):
+def test_a_truncated_or_altered_file_is_rejected_by_a_sentence(data, content, tmp_path_factory):
     path = tmp_path_factory.mktemp("broken") / "m.safetensors"
-    place = data.draw(st.integers(0, len(content) - 1))
+    position = data.draw(st.integers(0, len(content) - 1))
     if data.draw(st.booleans()):
-        broken = content[:place]
+        broken = content[:position]
     else:
         broken = bytearray(content)
-        broken[place] ^= 1 << data.draw(st.integers(0, 7))
+        broken[position] ^= 1 << data.draw(st.integers(0, 7))
     path.write_bytes(broken)
     try:
         model = model_file.load(path)
@@ -68,7 +68,7 @@ def test_a_truncated_or_altered_file_is_refused_by_a_sentence(data, content, tmp
     ("before", "after"),
     [(b'"context":"9"', b'"context":"8"'), (b'"family":"full"', b'"family":"diag"'), (b'"dim":"4"', b'"dim":"5"')],
 )
-def test_altered_metadata_is_refused(before, after, content, tmp_path):
+def test_altered_metadata_is_rejected(before, after, content, tmp_path):
     path = tmp_path / "m.safetensors"
     assert before in content
     path.write_bytes(content.replace(before, after))
@@ -76,7 +76,7 @@ def test_altered_metadata_is_refused(before, after, content, tmp_path):
         model_file.load(path)
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path):
+def test_a_file_of_another_kind_is_rejected(tmp_path):
     from safetensors.numpy import save_file
 
     save_file({"P": np.zeros(3)}, tmp_path / "other.safetensors")

@@ -12,7 +12,7 @@ from training_helpers import KEY, QUICK, SPEC
 pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
-def test_a_model_that_is_stuck_where_it_has_gone_gets_back_and_goes_on():
+def test_a_model_that_is_stuck_is_rolled_back_and_resumes():
     stage = replace(QUICK.stages(SPEC, KEY)[0], num_steps=200, rollback=Rollback(3.0))
     data = stage.prepare()
     state = stage.advance(stage.start({}), data)
@@ -26,7 +26,7 @@ def test_a_model_that_is_stuck_where_it_has_gone_gets_back_and_goes_on():
     assert after.num_rollbacks.tolist() == [count + 1 for count in state.num_rollbacks.tolist()]
 
 
-def test_a_model_that_has_gone_astray_returns_to_its_best():
+def test_a_model_that_diverges_is_rolled_back_to_its_best():
     recipe = replace(QUICK, num_steps=200, learning_rate=0.3)
     stage = replace(recipe.stages(SPEC, KEY)[0], rollback=Rollback(3.0))
     data = stage.prepare()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "soap"])
-def test_what_is_trained_does_not_depend_on_when_it_is_looked_at(optimiser):
+def test_what_is_trained_does_not_depend_on_when_it_is_validated(optimiser):
     def models(steps):
         spec = replace(SPEC, family="full")
         stage = replace(QUICK, num_steps=60, dtype="float64").stages(spec, KEY)[0]

@@ -11,7 +11,7 @@ from training_helpers import KEY, QUICK, SPEC
 pytestmark = pytest.mark.usefixtures("short_rounds")
 
 
-def test_bad_steps_are_refused_and_counted_and_do_not_touch_other_starts():
+def test_bad_steps_are_rejected_and_counted_and_do_not_touch_other_starts():
     def starts(models, warm_starts, key):
         good = Diagonal.random(2, dim=3, num_examples=6, scale=0.05, key=key)
         exploding = jax.tree.map(lambda leaf: jnp.full_like(leaf, 1e20), good)

@@ -13,7 +13,7 @@ from lintra.training.warm_starts import WarmStarts
 from training_helpers import KEY, grow
 
 
-def test_a_known_model_is_tried_at_the_last_depth():
+def test_a_warm_start_is_tried_at_the_last_depth():
     spec = ModelSpec("diag", 2, NoisyRegression(3, 6, "choice(1,3)"))
     smaller, _ = grow(GDPlusPlusGrowth("gd++", KEY, spec))
     assert isinstance(smaller, GDPlusPlus)
