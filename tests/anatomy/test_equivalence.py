@@ -1,4 +1,4 @@
-"""Models are read rightly: what changes nothing is seen as nothing, and what is read is what the model does."""
+"""Models that are the same function, in other numbers or in another basis, are found to be the same."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The kernel's first use: wherever it is, and whatever is wrong with the library, the numbers come."""
+"""The native library: it is built, and whatever is wrong with it at its first use, the numbers come."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from lintra.models.gdpp import polynomial_loss
 
 
 def test_the_kernel_was_built():
-    """Where this fails, no C++ compiler was found, and all other tests of this file compare JAX with itself."""
+    """Where this fails, no C++ compiler was found, and tests of `operations` compare JAX with itself."""
     assert library.instruction_set() in ("base", "v3", "v4")
 
 

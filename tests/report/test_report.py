@@ -1,4 +1,4 @@
-"""Table 1, figures and report on a zoo of untrained models: what they say is checked, not how good models are."""
+"""The report on a zoo of untrained models: what it states is checked, not how good models are."""
 
 import pickle
 import re

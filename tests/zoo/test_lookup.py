@@ -1,4 +1,4 @@
-"""The published models are all there, are what their names say, and are as good as their cards say."""
+"""Models are found by name, by file and by run folder."""
 
 from importlib import resources
 

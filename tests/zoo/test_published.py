@@ -1,3 +1,5 @@
+"""The published models are all there, are what their names say, and are as good as their cards say."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
