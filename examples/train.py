@@ -4,10 +4,10 @@ import lintra
 from lintra.evaluation import closed_form
 
 models, losses = {}, {}
-for layers in (1, 2, 3):
-    result = lintra.train(lintra.ModelSpec("gd++", layers, "uniform(0,5)"), num_sequences=50_000)
-    models[f"gd++-{layers}"], losses[layers] = result.model, result.loss
-    print(f"L = {layers}: {result.loss.mean:.3f} ± {result.loss.standard_error:.3f}")
+for num_layers in (1, 2, 3):
+    result = lintra.train(lintra.ModelSpec("gd++", num_layers, "uniform(0,5)"), num_sequences=50_000)
+    models[f"gd++-{num_layers}"], losses[num_layers] = result.model, result.loss
+    print(f"L = {num_layers}: {result.loss.mean:.3f} ± {result.loss.standard_error:.3f}")
 
 # GD++ cannot adapt to the noise: at any depth its loss is above that of constant ridge regression with the mean
 # noise variance. This floor is known exactly.

@@ -56,9 +56,9 @@ from lintra.training.selection import Selection
 from lintra.training.stage import AbstractStage, Models
 from lintra.training.starts import RandomStarts
 
-DIM, CONTEXT = 4, 9
+DIM, NUM_EXAMPLES = 4, 9
 KEY = jax.random.key(17)
-PROBLEM = NoisyRegression(dim=DIM, num_examples=CONTEXT, noise="uniform(0,2)")
+PROBLEM = NoisyRegression(dim=DIM, num_examples=NUM_EXAMPLES, noise="uniform(0,2)")
 
 
 def random_rotation(rng: np.random.Generator, dim: int) -> np.ndarray:

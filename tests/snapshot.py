@@ -4,7 +4,7 @@
     python tests/snapshot.py write    # store everything anew in tests/snapshot.json
 
 Names of entries as further arguments restrict either to these. `--quick` leaves out the report, which takes more
-than half of the time. A difference is printed with its place (entry, row, key), the value before and the value
+than half of the time. A difference is printed with its path (entry, row, key), the value before and the value
 after; the exit code is then 1.
 
 Run `check` after every step that moves or renames code. Run `write` only when a change of numbers or words is
@@ -27,7 +27,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from snapshot_entries import COMPUTED, ENTRIES
 
@@ -49,41 +49,41 @@ def stored(value: Any) -> Any:
     return value
 
 
-def differences(before: Any, after: Any, rtol: float, place: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield place, value before and value after, for everything that differs."""
+def differences(before: Any, after: Any, rtol: float, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield path, value before and value after, for everything that differs."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys((*before, *after)):
             if key == COMPUTED and rtol > RTOL:
                 continue
             if key in before and key in after:
-                yield from differences(before[key], after[key], rtol, f"{place} / {key}")
+                yield from differences(before[key], after[key], rtol, f"{path} / {key}")
             else:
-                yield f"{place} / {key}", before.get(key, "absent"), after.get(key, "absent")
+                yield f"{path} / {key}", before.get(key, "absent"), after.get(key, "absent")
         if list(before) != list(after) and set(before) == set(after):
-            yield f"{place} (order of keys)", list(before), list(after)
+            yield f"{path} (order of keys)", list(before), list(after)
     elif isinstance(before, list) and isinstance(after, list):
-        yield from _differences_of_lists(before, after, rtol, place)
+        yield from _differences_of_lists(before, after, rtol, path)
     elif _is_number(before) and _is_number(after):
         if not math.isclose(before, after, rel_tol=rtol, abs_tol=_ATOL):
-            yield place, before, after
+            yield path, before, after
     elif before != after:
-        yield place, before, after
+        yield path, before, after
 
 
-def _differences_of_lists(before: list, after: list, rtol: float, place: str) -> Iterator[tuple[str, Any, Any]]:
+def _differences_of_lists(before: list, after: list, rtol: float, path: str) -> Iterator[tuple[str, Any, Any]]:
     if all(isinstance(line, str) for line in before + after):
         matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
         for kind, start, end, other_start, other_end in matcher.get_opcodes():
             if kind != "equal":
-                yield f"{place} / {start}", before[start:end], after[other_start:other_end]
+                yield f"{path} / {start}", before[start:end], after[other_start:other_end]
         return
     if len(before) != len(after):
-        yield f"{place} (length)", len(before), len(after)
+        yield f"{path} (length)", len(before), len(after)
     for number, (one, other) in enumerate(zip(before, after, strict=False)):
-        yield from differences(one, other, rtol, f"{place} / {number}")
+        yield from differences(one, other, rtol, f"{path} / {number}")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -94,7 +94,7 @@ def compute(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
     print(f"lintra is {Path(lintra.__file__).parent}", flush=True)
     found, failed, home = {}, {}, Path.cwd()
     for name in names:
-        begun = _cpu_seconds()
+        started = _cpu_seconds()
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
@@ -103,7 +103,7 @@ def compute(names: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
                 failed[name] = f"{type(error).__name__}: {error}"
             finally:
                 os.chdir(home)
-        print(f"{name}: {_cpu_seconds() - begun:.0f} s of CPU time", flush=True)
+        print(f"{name}: {_cpu_seconds() - started:.0f} s of CPU time", flush=True)
     return found, failed
 
 
@@ -145,9 +145,9 @@ def check(names: list[str], rtol: float) -> int:
     for name, sentence in failed.items():
         print(f"{name} fails. {sentence}")
     for name, after in found.items():
-        for place, old, new in differences(before.get(name), after, rtol, name):
+        for path, old, new in differences(before.get(name), after, rtol, name):
             count += 1
-            print(f"{place}\n  before: {_short(old)}\n  after:  {_short(new)}")
+            print(f"{path}\n  before: {_short(old)}\n  after:  {_short(new)}")
     print(f"{count} differences in {len(names)} entries.")
     return 1 if count else 0
 

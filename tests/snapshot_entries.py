@@ -200,13 +200,13 @@ def library() -> Any:
     problem = lintra.NoisyRegression(dim=4, num_examples=9, noise="choice(1,3)")
     stats, _ = lintra.sample_statistics(problem, (3,), key=keys[0])
     predictors = {name: lintra.baseline(name, problem, key=keys[1]) for name in lintra.BASELINES}
-    levels = lintra.profile(predictors, problem, [0.5, 3.0], num_sequences=256, key=keys[2])
+    profile = lintra.profile(predictors, problem, [0.5, 3.0], num_sequences=256, key=keys[2])
     rng = np.random.default_rng(1)
     x = rng.normal(size=(30, 4))
     fitted = LinearTransformerRegressor().fit(x, x @ [1.0, -2.0, 0.0, 3.0] + 5 + rng.normal(size=30))
     return {
         "weights": {name: np.asarray(each.weights(stats)).tolist() for name, each in predictors.items()},
-        "profile": [{name: level.adjusted(name).mean for name in predictors} for level in levels],
+        "profile": [{name: comparison.adjusted(name).mean for name in predictors} for comparison in profile],
         "regressor": {
             name: np.asarray(getattr(fitted, name)).tolist() for name in ("coef_", "intercept_", "noise_")
         },

@@ -36,7 +36,9 @@ def write_foreign_models() -> None:
     lintra.save(lintra.Full.random(2, scale=0.1, key=jax.random.key(7)), "random.safetensors")
     lintra.save(lintra.Full.from_matrices(p, q, 20), "descent.safetensors")
     lintra.save(
-        lintra.Diagonal([[[0.1, -0.5]]], [[[0.8, 0.05]]], 20, 10), "one-layer.safetensors", noise="fixed(1)"
+        lintra.Diagonal(np.asarray([[[0.1, -0.5]]]), np.asarray([[[0.8, 0.05]]]), 20, 10),
+        "one-layer.safetensors",
+        noise="fixed(1)",
     )
 
 

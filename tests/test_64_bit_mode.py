@@ -124,12 +124,12 @@ def _stats(dtype):
         ("query", lambda: lintra.Bayes("fixed(1)").predict(_stats("float32"), np.ones(2))),
     ],
 )
-def test_numbers_of_64_bits_are_refused_where_32_would_be_computed(name, compute):
+def test_numbers_of_64_bits_are_rejected_where_32_would_be_computed(name, compute):
     with jax.enable_x64(False), pytest.raises(ValueError, match=rf"`{name}` holds 64-bit numbers.*{_LINE}"):
         compute()
 
 
-def test_stages_of_training_are_refused_without_64_bits():
+def test_stages_of_training_are_rejected_without_64_bits():
     from lintra.training.loop import run_stages
 
     with jax.enable_x64(False), pytest.raises(ValueError, match=rf"Training needs JAX's 64-bit mode.*{_LINE}"):

@@ -53,7 +53,6 @@ from lintra.training.sampling import sample_batch
 from lintra.zoo import model_file
 from members import (
     BROKEN_CLAIMS,
-    CONTEXT,
     DIM,
     FIGURE_COLUMNS,
     FOLLOWS_THE_UNIT,
@@ -63,6 +62,7 @@ from members import (
     MEASUREMENTS,
     MODELS,
     NOT_EQUIVARIANT,
+    NUM_EXAMPLES,
     PERTURBATIONS,
     PREDICTORS,
     PRIOR_EXAMPLES,
@@ -129,7 +129,7 @@ def examples() -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
 @cache
 def probes() -> Probes[GramStatistics]:
     x, y, _, rotation = examples()
-    order = np.random.default_rng(1).permutation(CONTEXT)
+    order = np.random.default_rng(1).permutation(NUM_EXAMPLES)
     parts = GramStatistics.from_data(x[:3], y[:3]), GramStatistics.from_data(x[3:], y[3:])
     return Probes(
         context=GramStatistics.from_data(x, y),
@@ -290,7 +290,7 @@ def test_matrices_go_out_and_come_back(model_name, model):
     P, Q = model.matrices()
     assert P.shape == Q.shape == (model.num_layers, model.num_heads, DIM + 1, DIM + 1)
     assert isinstance(P, np.ndarray)
-    again = FAMILIES[model.family].from_matrices(P, Q, num_examples=CONTEXT)
+    again = FAMILIES[model.family].from_matrices(P, Q, num_examples=NUM_EXAMPLES)
     assert type(again) is type(model)
     assert_close(again.weights(batch()), batch_weights(model_name))
     for before, after in zip((P, Q), again.matrices(), strict=True):
@@ -298,7 +298,7 @@ def test_matrices_go_out_and_come_back(model_name, model):
 
 
 def test_parameters_go_out_and_come_back(model):
-    again = type(model).from_parameters(model.parameters(), CONTEXT, DIM)
+    again = type(model).from_parameters(model.parameters(), NUM_EXAMPLES, DIM)
     assert eqx.tree_equal(again, model)
 
 
@@ -336,12 +336,12 @@ def test_a_model_for_another_unit_predicts_in_that_unit(model_name, model):
 
 def test_numbers_as_printed_are_taken_to_the_familys_own(model):
     P, Q = model.from_printed().matrices()
-    assert_close(P, CONTEXT * model.matrices()[0])
+    assert_close(P, NUM_EXAMPLES * model.matrices()[0])
     assert np.array_equal(Q, model.matrices()[1])
 
 
 def test_the_training_loss_is_the_mean_squared_distance_to_the_target(model_name, model):
-    mean_gram, weights = batch().gram[0] / CONTEXT, batch_weights(model_name)[0]
+    mean_gram, weights = batch().gram[0] / NUM_EXAMPLES, batch_weights(model_name)[0]
     target = jax.random.normal(KEY, weights.shape)
     assert_close(model.loss(mean_gram, target), half_square(weights - target).mean())
     assert_close(model.final_weights(mean_gram), weights)

@@ -69,20 +69,20 @@ def test_all_derivatives_in_plain_jax_agree_with_finite_differences(name):
     @_quick_jit
     def everything(vector):
         tangent = jax.jvp(weights, (vector,), (direction,))[1]
-        slope = jax.grad(lambda vector: pull @ weights(vector))(vector)
-        return weights(vector), tangent, jax.jacfwd(weights)(vector), slope, jax.hessian(weights)(vector)
+        gradient = jax.grad(lambda vector: pull @ weights(vector))(vector)
+        return weights(vector), tangent, jax.jacfwd(weights)(vector), gradient, jax.hessian(weights)(vector)
 
     with lintra.plain_jax():
-        value, tangent, jacobian, slope, hessian = everything(vector)
+        value, tangent, jacobian, gradient, hessian = everything(vector)
         expected = _along(lambda vector: everything(vector)[0], vector, direction)
         expected_hessian = _along(lambda vector: everything(vector)[2], vector, direction)
     _assert_close(tangent, expected, 1e-6)
     _assert_close(jacobian @ direction, expected, 1e-6)
-    _assert_close(slope, pull @ jacobian, 1e-10)
+    _assert_close(gradient, pull @ jacobian, 1e-10)
     _assert_close(hessian @ direction, expected_hessian, 1e-6)
     # Outside, the kernel gives the same numbers, and the same first derivative in reverse mode.
     _assert_close(weights(vector), value, 1e-12)
-    _assert_close(_quick_jit(jax.grad(lambda vector: pull @ weights(vector)))(vector), slope, 1e-10)
+    _assert_close(_quick_jit(jax.grad(lambda vector: pull @ weights(vector)))(vector), gradient, 1e-10)
 
 
 def test_the_bayes_predictor_can_be_differentiated_in_the_bounds_of_its_prior():
@@ -116,8 +116,8 @@ def test_the_training_loss_has_its_true_hessian_in_plain_jax(name):
         return loss(vector), jax.grad(loss)(vector), jax.hessian(loss)(vector)
 
     with lintra.plain_jax():
-        _, slope, hessian = derivatives(vector)
-        _assert_close(slope @ direction, _along(lambda vector: derivatives(vector)[0], vector, direction), 1e-6)
+        _, gradient, hessian = derivatives(vector)
+        _assert_close(gradient @ direction, _along(lambda vector: derivatives(vector)[0], vector, direction), 1e-6)
         _assert_close(hessian @ direction, _along(lambda vector: derivatives(vector)[1], vector, direction), 1e-6)
 
 
@@ -128,8 +128,8 @@ def test_the_spectral_loss_can_be_differentiated_in_eigenvalues_in_plain_jax():
         return polynomial_loss(rates, eigenvalues, 1 / 3, 0.5)
 
     with lintra.plain_jax():
-        slope = jax.grad(loss)(eigenvalues)
-        _assert_close(slope.sum(), _along(loss, eigenvalues, jnp.ones(3)), 1e-6)
+        gradient = jax.grad(loss)(eigenvalues)
+        _assert_close(gradient.sum(), _along(loss, eigenvalues, jnp.ones(3)), 1e-6)
 
 
 @pytest.mark.parametrize("switch", [None, plain.ClearingSwitch()], ids=["JAX's context", "older JAX"])
@@ -170,9 +170,9 @@ def test_plain_jax_holds_inside_of_a_traced_function():
     model, gram = MODELS["diag-2-h2"], _tokens().T @ _tokens()
 
     @jax.jit
-    def slopes(gram):
+    def derivatives(gram):
         with lintra.plain_jax():
             return jax.jacfwd(lambda gram: model.weights(GramStatistics(gram, jnp.asarray(_COUNT))))(gram)
 
-    assert slopes(gram).shape == (2, 3, 3)
+    assert derivatives(gram).shape == (2, 3, 3)
     assert not plain.is_plain()

@@ -148,7 +148,7 @@ NAMES = sorted(
 
 def test_names_of_lintra_in_the_text_work_after_importing_it():
     """In a fresh process: tests import modules that `import lintra` alone does not."""
-    dotted = sorted({re.match(r"[\w.]+", code)[0] for _, code in NAMES})
+    dotted = sorted({match[0] for _, code in NAMES if (match := re.match(r"[\w.]+", code))})
     assert len(dotted) > 5
     run = subprocess.run(
         [sys.executable, "-c", "import lintra\n" + "\n".join(dotted)], capture_output=True, text=True
@@ -161,7 +161,7 @@ def test_calls_in_the_text_have_the_arguments_that_are_needed(page, code):
     call = ast.parse(code, mode="eval").body
     assert isinstance(call, ast.Call)
     function = eval(ast.unparse(call.func), {"lintra": lintra})
-    bound = inspect.signature(function).bind(*call.args, **{word.arg: word.value for word in call.keywords})
+    bound = inspect.signature(function).bind(*call.args, **{str(word.arg): word.value for word in call.keywords})
     if function is lintra.baseline:
         assert ast.literal_eval(bound.arguments["name"]) in lintra.BASELINES
 
@@ -205,8 +205,8 @@ with install_import_hook("lintra", "beartype.beartype"):
 import sys
 sys.path.insert(0, sys.argv[1])
 import jax
-from members import CONTEXT, DIM, MODELS, PREDICTORS
-for n in (CONTEXT, DIM + 1):
+from members import NUM_EXAMPLES, DIM, MODELS, PREDICTORS
+for n in (NUM_EXAMPLES, DIM + 1):
     problem = lintra.NoisyRegression(dim=DIM, num_examples=n)
     stats, truth = lintra.sample_statistics(problem, (2, 3), key=jax.random.key(0))
     lintra.GramStatistics.from_data(*lintra.sample_data(problem, (2,), key=jax.random.key(0))[:2])

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,20 @@ from lintra.registry import Registry
 
 EXTENSION = Path(__file__).with_name("extension")
 PROBLEM = ("--noise", "loguniform(0.2,4)", "--dim", "3", "--examples", "8")
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command `lintra` in a folder and an environment."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def __call__(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "lintra", *arguments]
+        result = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +41,7 @@ def lintra_with_extension(tmp_path_factory):
     paths = [str(folder / "site"), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "LINTRA_CACHE": str(folder)}
 
-    def run(*arguments):
-        command = [sys.executable, "-m", "lintra", *arguments]
-        result = subprocess.run(command, cwd=folder / "work", env=environment, capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
-
-    run.folder = folder / "work"
-    return run
+    return Command(folder / "work", environment)
 
 
 def test_a_family_and_a_prior_from_outside_are_trained_saved_loaded_and_measured(lintra_with_extension):

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "lintra"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "lintra"
 FILES = sorted(SOURCE.rglob("*.py"))
+OTHERS = sorted(path for folder in ("tests", "tests_page", "examples") for path in (ROOT / folder).rglob("*.py"))
 
 OLD = frozenset(
     """
@@ -52,10 +54,19 @@ def defined(tree):
             yield node.id
 
 
+def old_words(tree):
+    return OLD & {name.lstrip("_") for name in defined(tree)}
+
+
+@pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_in_tests_and_examples_follow_the_glossary(path):
+    assert old_words(ast.parse(path.read_text(encoding="utf-8"))) == set()
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_names_follow_the_glossary(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert OLD & {name.lstrip("_") for name in defined(tree)} == set()
+    assert old_words(tree) == set()
     counted = [(part.arg, part.annotation) for function in functions(tree) for part in parameters(function)]
     counted += [(part.target.id, part.annotation) for part in fields(tree) if isinstance(part.target, ast.Name)]
     wrong = [

@@ -3,6 +3,7 @@
 import builtins
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jax.errors import JaxRuntimeError
@@ -86,9 +87,9 @@ def _forbid_work(monkeypatch):
         (("bench", "--plot", "x.txt"), "`--plot` must end in .svg, .png or .pdf"),
     ],
 )
-def test_bad_settings_are_rejected_before_any_work(arguments, says, complaint, monkeypatch):
+def test_bad_settings_are_rejected_before_any_work(arguments, says, error_message, monkeypatch):
     _forbid_work(monkeypatch)
-    assert says in complaint(*arguments)
+    assert says in error_message(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_bad_settings_are_rejected_before_any_work(arguments, says, complaint, m
         (("sweep", "tiny", "--shard", f"1/{10**11}"), "`--shard` must have at most 2 parts"),
     ],
 )
-def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, complaint, monkeypatch):
+def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, error_message, monkeypatch):
     _forbid_work(monkeypatch)
-    assert says in complaint(*arguments)
+    assert says in error_message(*arguments)
 
 
 @pytest.mark.parametrize("family", ["full", "diag", "gd++"])
@@ -122,24 +123,26 @@ def test_sizes_beyond_memory_are_rejected_with_what_they_need(arguments, says, c
         (("--layers", 2, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
     ],
 )
-def test_training_beyond_memory_is_rejected(family, changes, says, complaint, tmp_path):
-    assert says in complaint("train", "--family", family, *changes, *NOISE, "--out", "run")
+def test_training_beyond_memory_is_rejected(family, changes, says, error_message, tmp_path):
+    assert says in error_message("train", "--family", family, *changes, *NOISE, "--out", "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_model_too_deep_for_a_file_is_rejected_before_it_is_trained(complaint, tmp_path):
+def test_a_model_too_deep_for_a_file_is_rejected_before_it_is_trained(error_message, tmp_path):
     command = ("train", "--family", "diag", "--layers", 1001, "--recipe", "paper", *NOISE, "--out", "run")
-    assert "`--layers` must be from 1 to 1,000 in a file, got 1,001." in complaint(*command)
+    assert "`--layers` must be from 1 to 1,000 in a file, got 1,001." in error_message(*command)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_file_for_weights_that_cannot_be_written_is_rejected_before_any_work(complaint, tmp_path, monkeypatch):
+def test_a_file_for_weights_that_cannot_be_written_is_rejected_before_any_work(
+    error_message, tmp_path, monkeypatch
+):
     monkeypatch.setattr("lintra.regression.files.read", lambda *_, **__: pytest.fail("work was done"))
     (tmp_path / "file").touch()
-    assert "file" in complaint("solve", "examples.csv", "--out", tmp_path / "file" / "weights.csv")
+    assert "file" in error_message("solve", "examples.csv", "--out", tmp_path / "file" / "weights.csv")
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "examples.csv").touch()
-    says = complaint("solve", tmp_path / "examples.csv", "--out", tmp_path / "folder.csv")
+    says = error_message("solve", tmp_path / "examples.csv", "--out", tmp_path / "folder.csv")
     assert "is a folder: give the name of a file." in says
 
 
@@ -152,13 +155,13 @@ def test_text_of_files_is_no_markup_on_the_terminal(capsys):
     assert "\\x1b[2Jgone" in capsys.readouterr().err
 
 
-def test_sizes_are_rejected_together_where_each_alone_would_fit(complaint):
+def test_sizes_are_rejected_together_where_each_alone_would_fit(error_message):
     full = ("train", "--family", "full", *NOISE, "--out", "run")
-    assert "`--dim` 200 needs about 127 GB for a pool" in complaint(*full, "--layers", 2, "--dim", 200)
+    assert "`--dim` 200 needs about 127 GB for a pool" in error_message(*full, "--layers", 2, "--dim", 200)
     says = "`--layers` 500, `--heads` 1000, `--dim` 10 and `--starts` 8 need about 38.7 GB for the parameters"
-    assert says in complaint(*full, "--layers", 500, "--heads", 1000)
+    assert says in error_message(*full, "--layers", 500, "--heads", 1000)
     paper = ("--recipe", "paper", "--layers", 50_000, "--starts", 50)
-    assert "`--layers` 50000, `--dim` 10 and `--starts` 50 need about" in complaint(*full, *paper)
+    assert "`--layers` 50000, `--dim` 10 and `--starts` 50 need about" in error_message(*full, *paper)
 
 
 def test_what_fits_is_accepted_and_an_unknown_memory_rejects_nothing(monkeypatch):
@@ -172,7 +175,8 @@ def test_what_fits_is_accepted_and_an_unknown_memory_rejects_nothing(monkeypatch
 
 def test_the_memory_of_this_machine_is_known_or_unknown(monkeypatch):
     monkeypatch.undo()
-    assert memory.available() is None or memory.available() > 10**8
+    found = memory.available()
+    assert found is None or found > 10**8
     monkeypatch.delattr("os.sysconf", raising=False)
     assert memory.available() is None
 
@@ -194,30 +198,31 @@ def test_lack_of_memory_ends_in_one_sentence(option, says, monkeypatch, capsys):
 
 
 def test_library_errors_name_arguments():
+    no_key: Any = lintra.evaluate
     with pytest.raises(ValueError, match=r"^`num_sequences` must be"):
-        lintra.evaluate({}, lintra.NoisyRegression(), num_sequences=0, key=lintra.evaluate)
+        lintra.evaluate({}, lintra.NoisyRegression(), num_sequences=0, key=no_key)
     with pytest.raises(ValueError, match=r"^`shard` must have at most 2 parts"):
         shard(GRIDS["tiny"](), 1, 10**11)
     with pytest.raises(FileNotFoundError, match=r"^`scheduler_file` 'none.json' is not there"):
         connect(scheduler_file=Path("none.json"))
 
 
-def test_training_takes_a_task_and_a_recipe():
+def test_training_takes_a_spec_and_a_recipe():
     with pytest.raises(TypeError, match=r"^`spec` must be a ModelSpec, such as ModelSpec\(.*\), got 'full'\.$"):
-        lintra.train("full")
+        lintra.train("full")  # pyright: ignore[reportArgumentType] # on purpose
     with pytest.raises(TypeError, match=r"`recipe` must be a recipe, such as Fast\(\) or Paper\(\), got 'fast'"):
-        lintra.train(ModelSpec("full", 1, "fixed(1)"), "fast")
+        lintra.train(ModelSpec("full", 1, "fixed(1)"), "fast")  # pyright: ignore[reportArgumentType] # on purpose
 
 
-def test_a_folder_of_another_run_is_named_as_an_argument_and_as_an_option(tmp_path, complaint):
+def test_a_folder_of_another_run_is_named_as_an_argument_and_as_an_option(tmp_path, error_message):
     RunFolder(tmp_path / "run", {"num_layers": 3}, {}).close()
     with pytest.raises(ValueError, match=r"^`folder` '.*run' holds a run with num_layers = 3, not 2"):
         RunFolder(tmp_path / "run", {"num_layers": 2}, {})
     command = ("train", "--family", "gd++", "--layers", 2, *NOISE, "--out", tmp_path / "run")
-    assert f"`--out` '{tmp_path / 'run'}' holds a run with num_layers = 3, not 2." in complaint(*command)
+    assert f"`--out` '{tmp_path / 'run'}' holds a run with num_layers = 3, not 2." in error_message(*command)
 
 
-def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, complaint):
+def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, error_message):
     real = builtins.__import__
 
     def without_dask(name, *rest, **more):
@@ -228,7 +233,7 @@ def test_a_missing_package_is_an_import_error_and_one_sentence(monkeypatch, comp
     monkeypatch.setattr(builtins, "__import__", without_dask)
     with pytest.raises(ImportError, match=r"A cluster needs Dask: pip install 'lintra\[cluster\]'"):
         connect("tcp://localhost:1")
-    assert "A cluster needs Dask" in complaint("sweep", "tiny", "--scheduler", "tcp://localhost:1")
+    assert "A cluster needs Dask" in error_message("sweep", "tiny", "--scheduler", "tcp://localhost:1")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -61,7 +62,7 @@ def with_header(path, header, data=b""):
     return path
 
 
-def entry(shape, offsets, kind="F64"):
+def entry(shape: list[Any], offsets: list[int], kind: Any = "F64") -> dict[str, Any]:
     return {"dtype": kind, "shape": shape, "data_offsets": offsets}
 
 
@@ -126,8 +127,14 @@ P = MODEL.matrices()[0]
         ({"own.p": np.full((2, 1, 4, 4), np.nan)}, "`own.p` must be finite"),
         ({"P": np.full((2, 1, 4, 4), np.inf)}, "`P` must be finite"),
         ({"P": P[:1]}, r"`P` must have shape \(2, 1, 4, 4\), got \(1, 1, 4, 4\)"),
-        ({"own.p": np.ones((1, 1, 4, 4)), "own.q": np.ones((1, 1, 4, 4))}, "`layers` must be 1 for these arrays"),
-        ({"own.p": np.ones((2, 1, 5, 5)), "own.q": np.ones((2, 1, 5, 5))}, "`dim` must be 4 for these arrays"),
+        (
+            {"own.p": np.ones((1, 1, 4, 4)), "own.q": np.ones((1, 1, 4, 4))},
+            "`layers` must be 1 for these arrays",
+        ),
+        (
+            {"own.p": np.ones((2, 1, 5, 5)), "own.q": np.ones((2, 1, 5, 5))},
+            "`dim` must be 4 for these arrays",
+        ),
         ({"P": P * (1 + 1e-14)}, r"32 of 32 entries of `P` are not what the family's parameters give \(to 9e-16"),
     ],
 )
@@ -231,11 +238,13 @@ def forge_zoo(path, name="mine", *, tensors=None, **fields):
     """A zoo of one model whose card has other fields, with the checksums that belong to them."""
     zoo.write(path, {"mine": (MODEL, {"noise": "uniform(0,5)"})})
     kept, metadata = tensor_files.read_tensors(path, "lintra-zoo-1")
-    own = {f"{name}/{part.removeprefix('mine/')}": value for part, value in kept.items()} | (tensors or {})
+    forged = {f"{name}/{part.removeprefix('mine/')}": value for part, value in kept.items()} | (tensors or {})
     card = json.loads(metadata["cards"])["mine"]
-    card["sha256"] = tensor_files.digest({part.removeprefix(f"{name}/"): value for part, value in own.items()}, {})
+    card["sha256"] = tensor_files.digest(
+        {part.removeprefix(f"{name}/"): value for part, value in forged.items()}, {}
+    )
     cards = {name: {field: value for field, value in (card | fields).items() if value is not ...}}
-    tensor_files.write_tensors(path, own, metadata | {"cards": json.dumps(cards)})
+    tensor_files.write_tensors(path, forged, metadata | {"cards": json.dumps(cards)})
     return path
 
 
@@ -303,7 +312,7 @@ def test_only_names_and_cards_that_can_be_read_are_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         ((), []),
         (("<b>",), {}),
@@ -320,15 +329,15 @@ def test_only_names_and_cards_that_can_be_read_are_written(tmp_path):
         (("uniform(0,5)", "models", "full-7-uniform(0,5)", "sha256"), {}),
     ],
 )
-def test_curves_beside_a_zoo_are_validated(place, value, tmp_path):
+def test_curves_beside_a_zoo_are_validated(path, value, tmp_path):
     published = zoo.published().path
     curves = explorer_curves.read_curves(published)
     inner = curves
-    for part in place[:-1]:
+    for part in path[:-1]:
         inner = inner[part]
-    if place:
-        inner[place[-1]] = value
-    (tmp_path / "zoo.curves.json").write_text(json.dumps(curves if place else value))
+    if path:
+        inner[path[-1]] = value
+    (tmp_path / "zoo.curves.json").write_text(json.dumps(curves if path else value))
     with pytest.raises(ValueError, match=r"zoo\.curves\.json' does not hold the curves of a zoo"):
         explorer_curves.read_curves(tmp_path / "zoo.safetensors")
 
@@ -349,8 +358,8 @@ class Elements(HTMLParser):
         self.found, self.styles = [], []
         self.feed(text)
 
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
 
     def handle_data(self, data):
         if self.found and self.found[-1][0] == "style":
@@ -411,8 +420,10 @@ def test_an_exported_program_does_not_run_what_a_title_says(tmp_path):
 def test_a_title_stays_a_title_in_every_form(title):
     program = ast.parse(export(MODELS["gd++"], title=title))
     plain = ast.parse(export(MODELS["gd++"]))
-    told = escaping.one_line(title.strip() or "A model")
-    assert ast.get_docstring(program, clean=False).startswith(f"{told}: an algorithm")
+    shown = escaping.one_line(title.strip() or "A model")
+    docstring = ast.get_docstring(program, clean=False)
+    assert docstring is not None
+    assert docstring.startswith(f"{shown}: an algorithm")
     assert list(map(ast.dump, program.body[1:])) == list(map(ast.dump, plain.body[1:]))
     for form in ("pseudo-code", "latex"):
         lines, without = (export(MODELS["gd++"], form=form, **t).splitlines() for t in ({"title": title}, {}))

@@ -63,16 +63,16 @@ def is_right(patterns, shapes):
 
 def changed(shape, rng):
     shape = list(shape)
-    place = int(rng.integers(len(shape)))
+    index = int(rng.integers(len(shape)))
     kind = rng.integers(5)
     if kind == 0:
-        shape[place] = int(rng.integers(0, 7))
+        shape[index] = int(rng.integers(0, 7))
     elif kind == 1:
-        shape[place] = max(shape[place] + int(rng.choice([-1, 1])), 0)
+        shape[index] = max(shape[index] + int(rng.choice([-1, 1])), 0)
     elif kind == 2:
-        del shape[place]
+        del shape[index]
     elif kind == 3:
-        shape.insert(place, int(rng.integers(0, 4)))
+        shape.insert(index, int(rng.integers(0, 4)))
     else:
         shape = [int(size) for size in rng.integers(0, 5, size=rng.integers(0, 7))]
     return tuple(shape)
@@ -81,8 +81,8 @@ def changed(shape, rng):
 def wrong_shapes(patterns, rng):
     while True:
         shapes = right_shapes(patterns, rng)
-        for place in rng.choice(len(shapes), size=rng.integers(1, 3), replace=False):
-            shapes[place] = changed(shapes[place], rng)
+        for index in rng.choice(len(shapes), size=rng.integers(1, 3), replace=False):
+            shapes[index] = changed(shapes[index], rng)
         if not is_right(patterns, shapes):
             return shapes
 
@@ -104,7 +104,7 @@ def attack(target, calls):
     dtype = {bits: dtype for dtype, bits in library._BITS.items()}[bits]
     arguments, results = SIGNATURES[name]
     patterns, rng = arguments + results, np.random.default_rng(sorted(SIGNATURES).index(name))
-    failures, refused, passed = [], 0, 0
+    failures, rejected, passed = [], 0, 0
     for number in range(calls + calls // 10):
         right = number % 11 == 10
         shapes = (right_shapes if right else wrong_shapes)(patterns, rng)
@@ -112,12 +112,12 @@ def attack(target, calls):
         print(target, shapes, file=sys.stderr)  # the last line before a crash
         error = outcome(f"lintra_{target}", dtype, shapes[: len(arguments)], shapes[len(arguments) :])
         sentence = error is not None and error.startswith("INVALID_ARGUMENT: lintra's native kernel: ")
-        refused, passed = refused + sentence, passed + (error is None)
+        rejected, passed = rejected + sentence, passed + (error is None)
         if (error is None) != right or not (right or sentence):
             failures.append([shapes, error])
         if number % 500 == 499:
             jax.clear_caches()
-    return {"refused": refused, "passed": passed, "failures": failures}
+    return {"rejected": rejected, "passed": passed, "failures": failures}
 
 
 if __name__ == "__main__":

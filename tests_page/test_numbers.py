@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from conftest import ROOT
 from lintra import GramStatistics, zoo
 from lintra.anatomy.ablation import ablate
 from lintra.anatomy.structure import omegas
@@ -15,6 +14,7 @@ from lintra.explorer.curves import page_models, read_curves
 from lintra.explorer.page import data
 from lintra.models import Rescaled
 from lintra.problem.noise import parse_noise
+from page_visit import ROOT
 
 CASES = 200
 TOLERANCE = 1e-10
@@ -140,7 +140,7 @@ def test_what_the_page_measures_is_what_python_measured(visit, name):
     kept = published_curves()[zoo.card(name)["noise"]]
     assert live["levels"] == kept["levels"]
     shipped = kept["models"][name]
-    inside = [i for i, level in enumerate(kept["levels"]) if level <= 5]
+    inside = [i for i, noise_std in enumerate(kept["levels"]) if noise_std <= 5]
     for i in inside:
         error = np.hypot(live["error"][i], shipped["error"][i])
         assert abs(live["loss"][i] - shipped["loss"][i]) < 6 * error, json.dumps(

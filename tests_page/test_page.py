@@ -7,10 +7,10 @@ import jax
 import pytest
 
 import lintra
-from conftest import Visit
 from lintra import zoo
 from lintra.explorer.page import page as fill_page
 from lintra.zoo import tensors
+from page_visit import Visit
 
 CONTROLS = (
     "share",
@@ -38,7 +38,7 @@ def test_the_first_view_is_there_in_less_than_a_second(browser, page_file, visit
         one.wait_for("performance.getEntriesByName('first-contentful-paint').length > 0")
         paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
         views.append(page.evaluate("performance.getEntriesByName('lintra-first-view')[0].startTime"))
-        one.num_examples.close()
+        one.context.close()
     size = page_file.stat().st_size
     print(
         f"\npage {size / 1e6:.2f} MB; first paint {statistics.median(paints):.0f} ms, all views "
@@ -91,15 +91,15 @@ def test_layers_prior_and_heads(visit):
 
 
 @pytest.mark.parametrize(
-    ("control", "value", "name", "told"),
+    ("control", "value", "name", "text"),
     [("sigma", 3.5, "sigma", "3.50"), ("examples", 40, "n", "40"), ("after", 2, "after", "2 of 7")],
 )
-def test_sliders(visit, control, value, name, told):
+def test_sliders(visit, control, value, name, text):
     one = visit()
     before = one.picture("scatter")
     one.slide(control, value)
     assert float(one.address()[name]) == value
-    assert one.text(f"#{control}-value") == told
+    assert one.text(f"#{control}-value") == text
     assert one.picture("scatter") != before
 
 
@@ -180,15 +180,15 @@ def test_every_switch(visit, name):
 
 def test_table_1(visit):
     one = visit()
-    place = "[data-model='full-7-choice(1,3)']"
+    cell = "[data-model='full-7-choice(1,3)']"
     for shade, text in (("paper", "0.010"), ("lintra", None), ("floor", None)):
         one.page.check(f"input[name=shade][value={shade}]", force=True)
         assert one.address()["table"] == shade
-        assert text is None or one.text(place).startswith("0.01")
-    assert one.text(place).endswith("×")
-    one.page.click(place)
+        assert text is None or one.text(cell).startswith("0.01")
+    assert one.text(cell).endswith("×")
+    one.page.click(cell)
     assert one.address()["model"] == "full-7-choice(1,3)"
-    assert one.page.get_attribute(place, "aria-current") == "true"
+    assert one.page.get_attribute(cell, "aria-current") == "true"
     assert one.page.is_checked("input[value=full]")
     one.page.go_back()
     assert one.address()["model"] == "full-7-uniform(0,5)"
@@ -370,5 +370,5 @@ def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
     one.slide("examples", 8)
     assert one.address()["model"] == name
     assert one.page.locator("#table button").count() == 1
-    one.num_examples.close()
-    assert one.complaints == []
+    one.context.close()
+    assert one.messages == []

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import lintra
-from conftest import Visit
 from lintra import zoo
 from lintra.evaluation.column import Table1Column, Table1Row
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
@@ -16,6 +15,7 @@ from lintra.report.claims import StatementResult
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
 from lintra.zoo import tensors as tensor_files
+from page_visit import Visit
 
 SCRIPT = "<script>window.hacked = 1</script>"
 IMAGE = "<img src=x onerror='window.hacked = 1'>"
@@ -29,18 +29,18 @@ def hacked(one):
 
 
 def test_a_script_in_the_name_of_a_model_does_not_run(browser, tmp_path, monkeypatch):
-    usual, names = "diag-2-uniform(0,5)", [f"</script>{SCRIPT}", f'"><!--{IMAGE}', "<!--<script>"]
-    zoo.write(tmp_path / "zoo.safetensors", {usual: (zoo.load(usual), {"noise": "uniform(0,5)"})})
+    published, names = "diag-2-uniform(0,5)", [f"</script>{SCRIPT}", f'"><!--{IMAGE}', "<!--<script>"]
+    zoo.write(tmp_path / "zoo.safetensors", {published: (zoo.load(published), {"noise": "uniform(0,5)"})})
     opened = zoo.Zoo(tmp_path / "zoo.safetensors")
     # No file gives such names and families, so they are put in behind the checks.
-    opened.cards |= {name: opened.cards[usual] | {"family": name} for name in names}
-    monkeypatch.setattr(opened, "load", lambda _: zoo.load(usual))
+    opened.cards |= {name: opened.cards[published] | {"family": name} for name in names}
+    monkeypatch.setattr(opened, "load", lambda _: zoo.load(published))
     (tmp_path / "page.html").write_text(fill_page(opened, {}), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
-    assert one.page.evaluate("lintra.names()") == [usual, *names]
+    assert one.page.evaluate("lintra.names()") == [published, *names]
     assert hacked(one) is None
-    one.num_examples.close()
-    assert one.complaints == []
+    one.context.close()
+    assert one.messages == []
 
 
 def test_what_is_put_into_the_page_does_not_run_and_reaches_no_address(visit):
@@ -57,8 +57,8 @@ def test_what_is_put_into_the_page_does_not_run_and_reaches_no_address(visit):
     one.page.wait_for_timeout(300)
     assert hacked(one) is None
     assert one.requests == []
-    assert len([text for text in one.complaints if "Content Security Policy" in text]) >= 3
-    one.complaints.clear()
+    assert len([text for text in one.messages if "Content Security Policy" in text]) >= 3
+    one.messages.clear()
 
 
 def test_a_script_that_was_added_to_the_file_does_not_run(browser, page_file, tmp_path):
@@ -66,8 +66,8 @@ def test_a_script_that_was_added_to_the_file_does_not_run(browser, page_file, tm
     (tmp_path / "page.html").write_text(text.replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
     assert hacked(one) is None
-    assert any("Content Security Policy" in text for text in one.complaints)
-    one.num_examples.close()
+    assert any("Content Security Policy" in text for text in one.messages)
+    one.context.close()
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "<b>"])
@@ -150,9 +150,9 @@ def test_the_report_works_under_its_policy(browser, tmp_path):
         verdicts=[StatementResult(SCRIPT, IMAGE, True)],
         missing=[SCRIPT],
     )
-    complaints = []
+    messages = []
     page = browser.new_page()
-    page.on("console", lambda message: complaints.append(message.text))
+    page.on("console", lambda message: messages.append(message.text))
     (tmp_path / "report.html").write_text(text, encoding="utf-8")
     page.goto((tmp_path / "report.html").as_uri())
     assert page.evaluate("document.images[0].naturalWidth") == 1
@@ -160,9 +160,9 @@ def test_the_report_works_under_its_policy(browser, tmp_path):
     assert "230, 159, 0" in colour
     assert float(colour.rstrip(")").split(",")[-1]) == pytest.approx(0.45 * 0.48, abs=0.005)
     assert page.evaluate("window.hacked ?? null") is None
-    assert complaints == []
+    assert messages == []
     (tmp_path / "report.html").write_text(text + SCRIPT, encoding="utf-8")
     page.reload()
     assert page.evaluate("window.hacked ?? null") is None
-    assert any("Content Security Policy" in complaint for complaint in complaints), json.dumps(complaints)
+    assert any("Content Security Policy" in text for text in messages), json.dumps(messages)
     page.close()

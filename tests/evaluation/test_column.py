@@ -1,0 +1,24 @@
+import csv
+import io
+
+from lintra.display import to_csv
+from lintra.evaluation.column import Column
+from lintra.models import families
+
+
+def test_a_column_has_every_model_and_baseline_beside_the_printed_loss(results):
+    column = results[Column("uniform(0,5)")]
+    cells = [(row.method, row.num_layers) for row in column.rows]
+    assert cells[:6] == [(v, d) for v in families.PAPER_FAMILIES for d in (1, 2)]
+    rows = {(row.method, row.num_layers): row for row in column.rows}
+    assert rows["full", 2].paper == 0.245
+    assert rows["bayes", None].paper is None
+    assert rows["full", 2].verdict == "above"  # it is not trained
+    assert rows["tuned-ridge", None].protocol.low < rows["tuned-ridge", None].protocol.high
+    floors = {row.bayes_floor for row in column.rows}
+    assert floors == {rows["bayes", None].adjusted_loss}
+    assert len(column.orderings) == 7  # three by depth, two by family at each depth
+    text = list(csv.DictReader(io.StringIO(to_csv([row.to_row() for row in column.rows]))))
+    header = ["method", "layers", "noise", "adjusted_loss", "standard_error", "paper", "bayes_floor"]
+    assert list(text[0]) == header
+    assert float(text[3]["adjusted_loss"]) == rows["diag", 2].adjusted_loss

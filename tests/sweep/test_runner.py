@@ -1,0 +1,114 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from crashing import KillsItsProcess, Raises
+from lintra.problem.noisy_regression import NoisyRegression
+from lintra.runtime.processes import ProcessExecutor
+from lintra.sweep import Store, chain, run_sweep
+from lintra.training import Fast
+from sweep_helpers import SMALL
+
+QUICK = Fast(num_blocks=4)
+
+
+def test_a_second_start_completes_what_crashed(tmp_path):
+    crashing, sound = (
+        chain(NoisyRegression(3, 8, "fixed(1)"), 3, **SMALL, recipe=recipe)
+        for recipe in (Raises(num_blocks=4), QUICK)
+    )
+    with ProcessExecutor(1) as executor:
+        failures = run_sweep([crashing], Store(tmp_path), executor)
+        assert len(failures) == 2
+        kept = {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
+        assert run_sweep([sound], Store(tmp_path), executor) == []
+    assert len(kept) == 4
+    assert kept.items() <= {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}.items()
+
+
+@pytest.mark.slow
+def test_a_cell_that_kills_its_process_costs_only_its_own_chain(tmp_path):
+    killing, sound = (
+        chain(NoisyRegression(3, 8, "fixed(2)"), 1, **SMALL, recipe=KillsItsProcess(num_blocks=4)),
+        chain(NoisyRegression(3, 8, "fixed(1)"), 2, **SMALL, recipe=QUICK),
+    )
+    with ProcessExecutor(2) as executor:
+        failures = run_sweep([killing, sound], Store(tmp_path), executor)
+    assert [(failure.cell.name, failure.reason) for failure in failures] == [
+        ("diag-1-fixed(2)-n8-d3", "its worker died: exit code -9")
+    ]
+    assert Store(tmp_path).missing([*killing, *sound]) == [killing[1]]
+
+
+def test_shards_processes_and_a_cluster_make_the_same_bytes_even_when_a_worker_is_killed(tmp_path):
+    environment = os.environ | {"LINTRA_CACHE": str(tmp_path / "cache")}  # which all of them share
+    shards, processes, cluster = (tmp_path / name for name in ("shards", "processes", "cluster"))
+    for part in ("1/2", "2/2"):
+        command = [*_COMMAND, "--store", str(shards), "--shard", part, "--workers", "1"]
+        finished = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert finished.returncode == 0, finished.stderr
+        assert "4/4 cells, 0 running, 0 failed" in finished.stderr
+    _sweep_by_processes(processes, environment)
+    _sweep_by_cluster(cluster, environment, tmp_path)
+    assert len(_content(shards)) == 8
+    assert _content(shards) == _content(processes) == _content(cluster)
+
+
+def _sweep_by_processes(store: Path, environment: dict[str, str]) -> None:
+    """A sweep of which one process is killed in the middle."""
+    with subprocess.Popen([*_COMMAND, "--store", str(store)], env=environment) as sweep:
+        _wait_for(lambda: list(store.glob("diag-1*.safetensors")))
+        workers = [p for p in psutil.Process(sweep.pid).children() if "spawn_main" in " ".join(p.cmdline())]
+        workers[0].send_signal(signal.SIGKILL)
+        assert sweep.wait(300) == 0
+
+
+def _sweep_by_cluster(store: Path, environment: dict[str, str], folder: Path) -> None:
+    """A sweep by a Dask scheduler and two workers, of which one is killed in the middle."""
+    dask, file = [sys.executable, "-m", "dask"], folder / "scheduler.json"
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    scheduler = subprocess.Popen(
+        [*dask, "scheduler", *local, "--port", "0", "--scheduler-file", str(file)], env=environment
+    )
+    _wait_for(file.exists)
+    joining = [
+        "--scheduler-file",
+        str(file),
+        "--nworkers",
+        "1",
+        "--nthreads",
+        "1",
+        "--local-directory",
+        str(folder),
+    ]
+    workers = [subprocess.Popen([*dask, "worker", *local, *joining, "--no-nanny"], env=environment) for _ in "ab"]
+    try:
+        command = [*_COMMAND, "--store", str(store), "--scheduler-file", str(file)]
+        with subprocess.Popen(command, env=environment) as sweep:
+            _wait_for(lambda: list(store.glob("diag-1*.safetensors")))
+            workers[0].kill()
+            assert sweep.wait(300) == 0
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+_COMMAND = [sys.executable, "-m", "lintra", "sweep", "tiny"]
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.safetensors")}
+
+
+def _wait_for(condition, seconds: float = 200.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this should have happened by now"
+        time.sleep(0.1)

@@ -1,0 +1,43 @@
+"""A zoo of untrained models, and results that are measured on it."""
+
+import jax
+
+from lintra import zoo
+from lintra.evaluation.measurement import Results, measure_all
+from lintra.models import FAMILIES, families
+
+
+def untrained_model(family, num_layers, scale=0.02):
+    return FAMILIES[family].random(num_layers, scale=scale, key=jax.random.fold_in(jax.random.key(0), num_layers))
+
+
+def write_untrained_zoo(path):
+    """Write the zoo of untrained models that tests of figures, the report and the zoo read."""
+    sizes = {
+        f"{family}-{num_layers}-{noise}": (family, num_layers)
+        for family in families.PAPER_FAMILIES
+        for num_layers in (1, 2)
+        for noise in ("uniform(0,5)", "choice(1,3)")
+    }
+    sizes |= {
+        f"{family}-{num_layers}-uniform(0,5)-seed{seed}": (family, num_layers)
+        for family in ("diag", "full")
+        for num_layers in (1, 3)
+        for seed in range(2)
+    }
+    sizes["full-4-choice(1,3)"] = ("full", 4)
+    card = {"seconds": 1.0, "noise": "fixed(1)"}
+    zoo.write(path, {name: (untrained_model(*size), card) for name, size in sizes.items()})
+
+
+class Measured(Results):
+    """Results that are measured when they are asked for, each once."""
+
+    def __init__(self, path):
+        super().__init__({})
+        self.zoo = zoo.Zoo(path)
+
+    def __getitem__(self, need):
+        if need not in self._values:
+            self._values[need] = measure_all([need], self.zoo, num_sequences=8192)[need]
+        return self._values[need]
