@@ -26,7 +26,7 @@ settings.load_profile("lintra")
 
 def pytest_collection_modifyitems(items):
     """The longest first, so that parallel processes end together."""
-    items.sort(key=lambda item: item.path.parts[-2:] != ("sweep", "test_runner.py"))
+    items.sort(key=lambda item: item.path.parts[-2:] != ("sweep", "test_scheduler.py"))
 
 
 @pytest.fixture

@@ -21,11 +21,11 @@ from lintra.baselines import BASELINES as BASELINE_REGISTRY
 from lintra.baselines import TABLE1_BASELINES, UnitBlindBayes, baseline
 from lintra.baselines.bayes import Bayes
 from lintra.evaluation.bayes_excess import Excess
-from lintra.evaluation.column import DEPTHS, Column, Table1Column, Table1Row
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.evaluation.layers import Layers
 from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import Profile
+from lintra.evaluation.table1_column import DEPTHS, Column, Table1Column, Table1Row
 from lintra.figures import FIGURES
 from lintra.figures.figure4 import Matrices
 from lintra.models import FAMILIES, AbstractModel, GDPlusPlus, adapters
@@ -39,9 +39,9 @@ from lintra.report.claims import IterativeSteps
 from lintra.theory import CLAIMS, convergence, optima
 from lintra.theory.optima import Shrinkage
 from lintra.training import RECIPES, AbstractRecipe, Fast, Paper
+from lintra.training.descent.batch_source import BatchSource
+from lintra.training.descent.descent import Descent
 from lintra.training.descent.schedule import Schedule
-from lintra.training.descent.source import BatchSource
-from lintra.training.descent.stage import Descent
 from lintra.training.descent.step import OPTIMISERS
 from lintra.training.growth.diagonal import DiagonalGrowth
 from lintra.training.growth.gdpp import GDPlusPlusGrowth

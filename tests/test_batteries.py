@@ -47,8 +47,8 @@ from lintra.theory import CLAIMS, check_claims
 from lintra.training import batch as training_batch
 from lintra.training import least_squares
 from lintra.training.batch import OBJECTIVES
+from lintra.training.checkpoints import RunFolder
 from lintra.training.recipes import recipe_name
-from lintra.training.run_folder import RunFolder
 from lintra.training.sampling import sample_batch
 from lintra.zoo import model_file
 from members import (

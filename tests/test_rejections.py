@@ -16,7 +16,7 @@ from lintra.runtime.cluster import connect
 from lintra.runtime.processes import WorkerDiedError
 from lintra.sweep import GRIDS, shard
 from lintra.training import ModelSpec
-from lintra.training.run_folder import RunFolder
+from lintra.training.checkpoints import RunFolder
 
 MODEL = "diag-4-uniform(0,5)"
 NOISE = ("--noise", "fixed(1)")

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from lintra import display, zoo
 from lintra.anatomy.program import FORMATS, export
 from lintra.display import to_csv
-from lintra.evaluation.column import Table1Column, Table1Row
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
+from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.explorer import curves as explorer_curves
 from lintra.models import FAMILIES
 from lintra.report.claims import StatementResult

@@ -11,8 +11,8 @@ from lintra.models import Full
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import Progress
 from lintra.training import ModelSpec, Paper, WarmStarts
+from lintra.training.checkpoints import RunFolder
 from lintra.training.recipes.fast import Fast
-from lintra.training.run_folder import RunFolder
 
 KEY = jax.random.key(0)
 PROBLEM = NoisyRegression(dim=3, num_examples=6, noise="choice(1,3)")

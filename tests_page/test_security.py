@@ -8,8 +8,8 @@ import pytest
 
 import lintra
 from lintra import zoo
-from lintra.evaluation.column import Table1Column, Table1Row
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
+from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.explorer.page import page as fill_page
 from lintra.report.claims import StatementResult
 from lintra.report.page import Picture

@@ -5,8 +5,8 @@ import pytest
 
 from lintra import zoo
 from lintra.evaluation.bayes_excess import Excess
-from lintra.evaluation.column import Column
 from lintra.evaluation.measurement import AbstractMeasurement, measure_all
+from lintra.evaluation.table1_column import Column
 from lintra.figures import FIGURES
 from lintra.runtime.processes import ProcessExecutor
 from lintra.runtime.progress import SILENT

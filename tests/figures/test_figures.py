@@ -1,7 +1,7 @@
 import pytest
 
-from lintra.evaluation.column import Column
 from lintra.evaluation.noise_profile import Profile
+from lintra.evaluation.table1_column import Column
 from lintra.figures import FIGURES
 from lintra.figures.style import save, styled
 

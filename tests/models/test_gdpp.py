@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lintra.models import GDPlusPlus
+from lintra.statistics.eigenvalue_density import wishart_quadrature
 from lintra.statistics.sampling import sample_statistics
-from lintra.statistics.wishart import wishart_quadrature
 from members import MODELS
 from models_helpers import PROBLEM, close
 

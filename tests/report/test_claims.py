@@ -1,8 +1,8 @@
 from types import SimpleNamespace
 
-from lintra.evaluation.column import Table1Column
 from lintra.evaluation.measurement import Results
 from lintra.evaluation.noise_profile import Profile
+from lintra.evaluation.table1_column import Table1Column
 from lintra.report.claims import STATEMENTS, check_statement
 
 

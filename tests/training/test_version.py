@@ -22,7 +22,7 @@ from lintra.training import Fast, ModelSpec, TrainingFailedError, loop, run_stag
 from lintra.training.descent.soap import scale_by_soap
 from lintra.training.growth.diagonal import DiagonalGrowth
 from lintra.training.growth.gdpp import GDPlusPlusGrowth
-from lintra.training.growth.restarts import perturbations
+from lintra.training.growth.random_restarts import perturbations
 from lintra.training.starts import RandomStarts
 from lintra.training.version import TRAINING_VERSION
 

@@ -15,10 +15,10 @@ from lintra.runtime.cluster import connect
 from lintra.runtime.processes import ProcessExecutor, num_cores
 from lintra.sweep.grid import GRIDS
 from lintra.sweep.grid import shard as select_shard
-from lintra.sweep.runner import run_sweep
+from lintra.sweep.scheduler import run_sweep
 from lintra.sweep.store import Store
+from lintra.training.memory import require_memory
 from lintra.training.recipes import RECIPES
-from lintra.training.sizes import require_memory
 
 
 @app.command()

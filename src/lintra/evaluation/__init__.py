@@ -2,12 +2,12 @@
 
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.evaluation.bayes_excess import Excess, excess
-from lintra.evaluation.column import Column
 from lintra.evaluation.comparison import Comparison
 from lintra.evaluation.estimate import Estimate, ProtocolQuantiles, Tail
 from lintra.evaluation.layers import Layers
 from lintra.evaluation.measurement import AbstractMeasurement, Results, measure_all
 from lintra.evaluation.noise_profile import Profile, profile
+from lintra.evaluation.table1_column import Column
 
 __all__ = [
     "AbstractMeasurement",

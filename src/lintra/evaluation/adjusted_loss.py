@@ -15,7 +15,7 @@ from lintra.arguments import KeyLike
 from lintra.baselines.oracle import oracle_weights
 from lintra.evaluation.blocks import BlockLosses, block_size, map_blocks
 from lintra.evaluation.comparison import Comparison
-from lintra.evaluation.predictors import ORACLE, Predictors, resolve_predictors
+from lintra.evaluation.named_predictors import ORACLE, Predictors, resolve_predictors
 from lintra.kernel.precision import in_64_bits
 from lintra.predictor import AbstractLayered, AbstractPredictor
 from lintra.problem.loss import half_square, overflow_to_inf

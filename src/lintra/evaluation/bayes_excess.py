@@ -20,7 +20,7 @@ from lintra.evaluation.adjusted_loss import evaluate, require_memory
 from lintra.evaluation.blocks import block_size, fold_in_words, map_blocks
 from lintra.evaluation.estimate import Estimate
 from lintra.evaluation.measurement import AbstractMeasurement
-from lintra.evaluation.predictors import Predictors, resolve_predictors
+from lintra.evaluation.named_predictors import Predictors, resolve_predictors
 from lintra.kernel.precision import in_64_bits
 from lintra.models.spec import ModelSpec
 from lintra.predictor import AbstractPredictor

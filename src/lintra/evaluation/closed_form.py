@@ -7,7 +7,7 @@ import numpy as np
 
 from lintra.kernel.precision import in_64_bits
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.statistics.wishart import wishart_quadrature
+from lintra.statistics.eigenvalue_density import wishart_quadrature
 
 
 def oracle_loss(problem: NoisyRegression) -> float:

@@ -12,7 +12,7 @@ from lintra.arguments import KeyLike
 from lintra.display import Row
 from lintra.evaluation.blocks import BlockLosses
 from lintra.evaluation.estimate import Estimate, Moments, ProtocolQuantiles, Tail
-from lintra.evaluation.predictors import ORACLE
+from lintra.evaluation.named_predictors import ORACLE
 from lintra.problem.noisy_regression import NoisyRegression
 
 Value = TypeVar("Value")

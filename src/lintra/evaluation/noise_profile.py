@@ -10,10 +10,10 @@ from lintra.baselines import TABLE1_BASELINES, baseline
 from lintra.display import Row
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.evaluation.blocks import fold_in_words
-from lintra.evaluation.column import models_of
 from lintra.evaluation.comparison import Comparison
 from lintra.evaluation.measurement import AbstractMeasurement
-from lintra.evaluation.predictors import Predictors, resolve_predictors
+from lintra.evaluation.named_predictors import Predictors, resolve_predictors
+from lintra.evaluation.table1_column import models_of
 from lintra.predictor import AbstractPredictor
 from lintra.problem.noise import Fixed
 from lintra.problem.noisy_regression import NoisyRegression

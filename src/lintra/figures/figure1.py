@@ -3,9 +3,9 @@
 from matplotlib.figure import Figure
 
 from lintra.display import Row
-from lintra.evaluation.column import Column
 from lintra.evaluation.measurement import Results
 from lintra.evaluation.paper import UNIFORM
+from lintra.evaluation.table1_column import Column
 from lintra.figures.panels import against_depth
 from lintra.figures.style import STYLES, legend
 

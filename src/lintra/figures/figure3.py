@@ -3,10 +3,10 @@
 from matplotlib.figure import Figure
 
 from lintra.display import Row
-from lintra.evaluation.column import Column
 from lintra.evaluation.measurement import Results
 from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.paper import CATEGORICAL
+from lintra.evaluation.table1_column import Column
 from lintra.figures import panels
 from lintra.figures.style import STYLES, legend, stacked
 

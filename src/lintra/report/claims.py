@@ -11,10 +11,10 @@ from lintra.baselines.iterative import IterativeRidge
 from lintra.baselines.ridge import AdaptiveRidge
 from lintra.display import select
 from lintra.evaluation.adjusted_loss import evaluate
-from lintra.evaluation.column import Column
 from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import SEQUENCES_PER_LEVEL, Profile
 from lintra.evaluation.paper import UNIFORM
+from lintra.evaluation.table1_column import Column
 from lintra.figures import figure7
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import SILENT, Progress

@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from lintra.evaluation.column import Table1Column, Table1Row
 from lintra.evaluation.paper import Verdict
+from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.figures.style import STYLES
 from lintra.report.claims import StatementResult
 from lintra.runtime.escaping import source_hash

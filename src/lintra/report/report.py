@@ -11,8 +11,8 @@ from lintra._version import __version__
 from lintra.arguments import KeyLike
 from lintra.display import to_csv
 from lintra.evaluation import paper
-from lintra.evaluation.column import DEPTHS, Column
 from lintra.evaluation.measurement import AbstractMeasurement, measure_all
+from lintra.evaluation.table1_column import DEPTHS, Column
 from lintra.figures import FIGURES
 from lintra.figures.style import STYLES
 from lintra.models.families import PAPER_FAMILIES

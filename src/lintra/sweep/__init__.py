@@ -2,7 +2,7 @@
 
 from lintra.sweep.chain import Failure, train_cell, train_chain
 from lintra.sweep.grid import GRIDS, Cell, Chain, chain, shard
-from lintra.sweep.runner import run_sweep
+from lintra.sweep.scheduler import run_sweep
 from lintra.sweep.store import Store
 
 __all__ = [

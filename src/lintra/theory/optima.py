@@ -16,10 +16,10 @@ from lintra.models.full import Full
 from lintra.models.gdpp import GDPlusPlus
 from lintra.predictor import AbstractContextwise
 from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.eigenvalue_density import wishart_quadrature
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_statistics
 from lintra.statistics.spectrum import Spectrum
-from lintra.statistics.wishart import wishart_quadrature
 from lintra.theory.check import Check, ClaimResult
 
 _NOISE = "uniform(0,5)"

@@ -20,7 +20,7 @@ from lintra.models.diagonal import Diagonal, diagonal_gradients, diagonal_recurs
 from lintra.models.gdpp import GDPlusPlus
 from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.statistics.wishart import wishart_quadrature
+from lintra.statistics.eigenvalue_density import wishart_quadrature
 from lintra.training.batch import Batch
 
 Parameters = Float[Array, "layers heads k"]

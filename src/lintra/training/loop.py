@@ -15,12 +15,12 @@ from lintra.kernel.precision import in_64_bits
 from lintra.models.spec import ModelSpec
 from lintra.runtime import forks
 from lintra.runtime.progress import SILENT, Progress
+from lintra.training.checkpoints import RunFolder, versions
+from lintra.training.memory import require_memory
 from lintra.training.recipes import recipe_name
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.recipes.fast import Fast
 from lintra.training.result import TrainingResult, assess, plain_key
-from lintra.training.run_folder import RunFolder, versions
-from lintra.training.sizes import require_memory
 from lintra.training.stage import AbstractStage, Cache, Models, TrainingFailedError
 from lintra.training.version import TRAINING_VERSION
 from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts

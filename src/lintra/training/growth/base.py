@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from lintra.models.base import AbstractModel
 from lintra.models.families import split_heads
 from lintra.models.spec import ModelSpec
-from lintra.training.growth.restarts import restart_search
+from lintra.training.growth.random_restarts import restart_search
 from lintra.training.least_squares import AbstractLeastSquares, Fit, Parameters, levenberg_marquardt
 from lintra.training.stage import AbstractStage, Data, Models, TrainingFailedError
 from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts

@@ -17,9 +17,9 @@ from lintra.models.families import FAMILIES
 from lintra.models.gdpp import GDPlusPlus
 from lintra.models.spec import ModelSpec
 from lintra.training.batch import OBJECTIVES
+from lintra.training.descent.batch_source import BatchSource
+from lintra.training.descent.descent import Descent
 from lintra.training.descent.schedule import Schedule
-from lintra.training.descent.source import BatchSource
-from lintra.training.descent.stage import Descent
 from lintra.training.descent.step import GradientGuard
 from lintra.training.growth.diagonal import DiagonalGrowth
 from lintra.training.growth.gdpp import GDPlusPlusGrowth

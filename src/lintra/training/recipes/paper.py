@@ -14,10 +14,10 @@ from jaxtyping import Array, Key
 from lintra import arguments
 from lintra.models.spec import ModelSpec
 from lintra.training.batch import OBJECTIVES
+from lintra.training.descent.batch_source import BatchSource
+from lintra.training.descent.descent import Descent
 from lintra.training.descent.rollback import Rollback
 from lintra.training.descent.schedule import Schedule
-from lintra.training.descent.source import BatchSource
-from lintra.training.descent.stage import Descent
 from lintra.training.descent.step import GradientGuard
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.stage import AbstractStage

@@ -2,7 +2,7 @@ import csv
 import io
 
 from lintra.display import to_csv
-from lintra.evaluation.column import Column
+from lintra.evaluation.table1_column import Column
 from lintra.models import families
 
 

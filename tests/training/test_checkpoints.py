@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from lintra.training import train
+from lintra.training.checkpoints import RunFolder
 from lintra.training.recipes.fast import Fast
-from lintra.training.run_folder import RunFolder
 from lintra.zoo import tensors
 from training_helpers import QUICK, SPEC, InterruptAfter, InterruptedHereError, Messages
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from lintra.problem.noisy_regression import NoisyRegression
+from lintra.statistics.eigenvalue_density import wishart_quadrature
 from lintra.statistics.sampling import sample_statistics
-from lintra.statistics.wishart import wishart_quadrature
 
 SIZES = [
     (1, 1),

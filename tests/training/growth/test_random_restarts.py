@@ -7,7 +7,7 @@ from lintra import NoisyRegression
 from lintra.models.spec import ModelSpec
 from lintra.training.growth.diagonal import DiagonalGrowth
 from lintra.training.growth.gdpp import GDPlusPlusGrowth
-from lintra.training.growth.restarts import perturbations, restart_search
+from lintra.training.growth.random_restarts import perturbations, restart_search
 from lintra.training.least_squares import Fit, SpectralLeastSquares
 from training_helpers import PROBLEM
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Key
 
 from lintra.models.base import AbstractModel
 from lintra.training.batch import Batch, cast
+from lintra.training.descent.batch_source import BatchSource, DescentData
 from lintra.training.descent.rollback import MIN_RATE_FACTOR, Rollback
 from lintra.training.descent.schedule import Schedule
-from lintra.training.descent.source import BatchSource, DescentData
 from lintra.training.descent.state import DescentState
 from lintra.training.descent.step import OPTIMISERS, GradientGuard, descent_step
 from lintra.training.stage import AbstractStage, Models, TrainingFailedError
