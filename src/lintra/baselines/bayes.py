@@ -73,7 +73,8 @@ class AbstractBayes(AbstractContextwise):
         """Nodes in the noise variance and their posterior probabilities."""
         # Not a closure, so that the search for nodes can be kept out of derivatives.
         log_likelihood = jax.tree_util.Partial(type(self)._log_likelihood, self, stats, spectrum)
-        return self.noise.posterior(log_likelihood, self._lowest(stats))
+        # What stands for a variance of zero is not differentiated: it would overflow where all labels are zero.
+        return self.noise.posterior(log_likelihood, jax.lax.stop_gradient(self._lowest(stats)))
 
 
 class Bayes(AbstractBayes):

@@ -264,7 +264,7 @@ def check_statement(statement: Statement, results: Results) -> StatementResult:
     except KeyError as error:
         name = "-".join(str(part) for part in error.args[0] if part is not None)
         return StatementResult(statement.text, f"Not measured, since {name} is missing.", holds=None)
-    return StatementResult(statement.text, measured, holds)
+    return StatementResult(statement.text, measured, bool(holds))
 
 
 def _profile(results: Results, noise: str, method: str, num_layers: int | None) -> list[np.ndarray]:
