@@ -17,7 +17,12 @@ OLD = frozenset(
     place places astray returned by_start ended usual spike warm_up lowered bend handicap begun given_up told
     believed beliefs believed_noise looks look piece pieces say watch std stds level levels gauge
     Lesson Shelf HeldOut Trained Finding Slope Look Track Report Say Watch Piece Account Frame Weighed Evidence
-    InOwnUnits Only RandomAndKnown SequenceFit SpectralFit AbstractFit Fitted Task
+    InOwnUnits Only RandomAndKnown SequenceFit SpectralFit AbstractFit Fitted Task AbstractNoise AbstractDiscrete
+    VARIANTS LEVELS Numbers covers noise_floor probed_distance from_printed_scale Printed in_own_units
+    labels_of_size_one LONGER stretched loud as_family with_gap deepened head_shares follow conclude settle
+    RARE WORST TIE TRIAL CHOICE KEPT POLISH WORTH PROMISING DISTURBANCES ahead LOOK DEATHS sampled_query
+    repeat_protocol Repeated LOOKS balanced transformed Shape flow Account account Group Part carry
+    write_aside keep_compiled_programs Processes complain judge Deadly deadly Crashing
     """.split()  # noqa: SIM905
 )
 """Words that were replaced. `task` itself is one regression, as in `lintra solve --task`."""

@@ -25,8 +25,8 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         self.commands = dict.fromkeys(COMMANDS)  # from which typer takes suggestions for a misspelled name
-        name, found, rest = super().resolve_command(ctx, args)
-        return name, load_command(name) if name in COMMANDS else found, rest
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else command, rest
 
 
 app = typer.Typer(cls=_Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -43,8 +43,8 @@ def _import_command(name: str) -> None:
     importlib.import_module(f"lintra.cli.{COMMANDS[name].module}")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         print(f"lintra {__version__}")
         raise typer.Exit
 
@@ -146,16 +146,16 @@ def in_options(message: str, command: Sequence[str]) -> str:
             if name in parameters:
                 value = (match[2] or "").strip("'\"")
                 return (
-                    f"`{_shown(parameters[name])}`"
+                    f"`{_as_written(parameters[name])}`"
                     if value in ("", "True")
-                    else f"`{_shown(parameters[name])} {value}`"
+                    else f"`{_as_written(parameters[name])} {value}`"
                 )
         return match[0]
 
     return re.sub(r"`(\w+)(?:=([^`]+))?`", replace, message)
 
 
-def _shown(parameter: Any) -> str:
+def _as_written(parameter: Any) -> str:
     """A parameter as its user writes it: `--learning-rate`, or `MODEL` where it has no option."""
     if parameter.param_type_name == "option":
         return parameter.opts[0]

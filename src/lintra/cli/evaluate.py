@@ -188,4 +188,4 @@ def _add_protocol(
     """Add quantiles of the paper's protocol, repeated, if asked for."""
     if num_repetitions:
         settings = {"num_repetitions": num_repetitions, "key": key, "progress": progress}
-        loss_rows.add_protocol(rows, loss_rows.repeat_protocol(predictors, problem, **settings))
+        loss_rows.add_protocol(rows, loss_rows.protocol_quantiles(predictors, problem, **settings))

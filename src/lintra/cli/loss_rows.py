@@ -57,7 +57,7 @@ def undefined_row(name: str, problem: NoisyRegression, reason: str) -> Row:
     return head(name, None, problem) | {"adjusted_loss": None, "standard_error": None, "note": reason}
 
 
-def repeat_protocol(
+def protocol_quantiles(
     predictors: Mapping[str, AbstractPredictor],
     problem: NoisyRegression,
     *,

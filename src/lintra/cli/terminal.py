@@ -93,10 +93,10 @@ class Training(ProgressBar):
 
     def update(self, done: int, **fields: Any) -> None:
         """Show how far a stage is; of its metrics the loss and the number of rejected steps."""
-        shown = {"loss": float(fields["validation_loss"])} if "validation_loss" in fields else {}
+        values = {"loss": float(fields["validation_loss"])} if "validation_loss" in fields else {}
         if fields.get("num_rejected"):
-            shown["rejected"] = fields["num_rejected"]
-        super().update(done, **shown)
+            values["rejected"] = fields["num_rejected"]
+        super().update(done, **values)
 
 
 class Sweeping(Progress):

@@ -53,7 +53,7 @@ def adaptive_quadrature(
     return nodes, jax.nn.softmax(log_density(nodes) + jnp.log(jnp.asarray(_WEIGHTS, low.dtype)))
 
 
-def _moving_with(bound: Float[Array, ""], found: Float[Array, ""], at_bound: Bool[Array, ""]) -> Float[Array, ""]:
-    """Return `found`, with the derivative of the bound where the search has ended on it."""
+def _moving_with(bound: Float[Array, ""], end: Float[Array, ""], at_bound: Bool[Array, ""]) -> Float[Array, ""]:
+    """Return `end`, with the derivative of the bound where the search has ended on it."""
     moving = bound - jax.lax.stop_gradient(bound)  # zero, with derivative one
-    return found + jnp.where(at_bound, moving, jnp.zeros_like(moving))
+    return end + jnp.where(at_bound, moving, jnp.zeros_like(moving))

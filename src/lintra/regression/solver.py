@@ -190,8 +190,8 @@ def choose_solver(model: str | Path | AbstractModel | Solver, dim: int, num_exam
     """
     if isinstance(model, Solver):
         return model
-    found, noise = find_model(model, dim, num_examples)
-    return Solver(specialists.adapt(found) if is_auto(model) else Rescaled(found), noise)
+    selected, noise = find_model(model, dim, num_examples)
+    return Solver(specialists.adapt(selected) if is_auto(model) else Rescaled(selected), noise)
 
 
 def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractModel, str]:
