@@ -106,16 +106,16 @@ def zoo() -> Any:
 @entry
 def commands() -> Any:
     """Names of all commands, arguments and options."""
-    import typer
+    from lintra.cli.app import load_command
+    from lintra.cli.commands import COMMANDS
 
-    from lintra.cli import app
-
-    found = getattr(typer.main.get_command(app), "commands", {})
     return {
         name: sorted(
-            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+            option
+            for parameter in load_command(name).params
+            for option in (*parameter.opts, *parameter.secondary_opts)
         )
-        for name, command in sorted(found.items())
+        for name in sorted(COMMANDS)
     }
 
 
