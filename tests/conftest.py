@@ -15,6 +15,7 @@ import jax
 import pytest
 from hypothesis import settings
 
+from lintra.baselines import TunedRidge
 from lintra.cli import main
 from untrained_zoo import Measured, write_untrained_zoo
 
@@ -50,6 +51,12 @@ def getkey():
     """Fresh keys, the same ones in every run."""
     keys = iter(jax.random.split(jax.random.key(2402_14180), 100))
     return lambda: next(keys)
+
+
+@pytest.fixture
+def quick_tuning(monkeypatch):
+    """TunedRR is tuned on 8,192 sequences, for tests that do not ask how well: its constants move by a percent."""
+    monkeypatch.setitem(TunedRidge.tuned.__func__.__kwdefaults__, "num_sequences", 8192)
 
 
 @pytest.fixture(scope="session")

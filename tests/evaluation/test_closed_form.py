@@ -19,7 +19,7 @@ def test_closed_losses_are_those_measured(problem, getkey):
     step = 1 / (n + d + 1 + problem.noise.second_moment)
     layer = GDPlusPlus(np.asarray([[[0.0, -n * step]]]), num_examples=n, dim=d)
     predictors = {"const": ConstantRidge.tuned(problem), "layer": layer}
-    measured = evaluate(predictors, problem, num_sequences=200_000, key=getkey())
+    measured = evaluate(predictors, problem, num_sequences=65_536, key=getkey())  # to 0.4 %, at most
     for name, exact in (
         ("oracle", closed_form.oracle_loss(problem)),
         ("const", closed_form.constant_ridge_loss(problem)),
@@ -40,16 +40,20 @@ def test_the_oracle_loss_at_one_input_and_one_example(noise_std):
 
 
 @pytest.mark.parametrize("noise", paper.NOISES)
-@pytest.mark.parametrize("family", ["gd++", "diag", "full"])
-def test_the_first_rows_of_table_1_are_the_one_layer_optimum(family, noise, getkey):
-    """Within three standard errors of the paper's protocol, 100,000 sequences with a sampled query."""
+def test_the_first_rows_of_table_1_are_the_one_layer_optimum(noise, getkey):
+    """Within three standard errors of the paper's protocol, 100,000 sequences with a sampled query.
+
+    The standard error is scaled from that of fewer sequences, which tell it to a few percent.
+    """
     problem = NoisyRegression(noise=noise)
     layer = GDPlusPlus(np.asarray([[[0.0, -20 / (31 + problem.noise.second_moment)]]]), num_examples=20, dim=10)
-    measured = evaluate({"layer": layer}, problem, protocol=True, key=getkey())
+    measured = evaluate({"layer": layer}, problem, num_sequences=16_384, protocol=True, key=getkey())
     protocol = Estimate.from_values(measured.protocol_losses["layer", None])
-    printed = paper.printed_table1()[family, 1, noise]
+    standard_error = protocol.standard_error * (16_384 / 100_000) ** 0.5
     exact = closed_form.adjusted(closed_form.one_layer_loss(problem), problem)
-    assert abs(exact - printed.value) < 3 * protocol.standard_error + printed.rounding
+    for family in ("gd++", "diag", "full"):
+        printed = paper.printed_table1()[family, 1, noise]
+        assert abs(exact - printed.value) < 3 * standard_error + printed.rounding, family
 
 
 def test_an_input_covariance_is_rejected():

@@ -11,7 +11,6 @@ from jaxtyping import Array, Float, Key
 from lintra import arguments
 from lintra.baselines.ridge import AbstractRidge, require_freedom, residual_variance
 from lintra.kernel.precision import in_64_bits
-from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime import memory
 from lintra.statistics.gram import GramStatistics
@@ -48,7 +47,7 @@ class TunedRidge(AbstractRidge):
             memory.require_sampling(problem.dim, problem.num_examples, _BLOCK)
             sequences = _prepare(problem, key, num_blocks)
             best = minimize(
-                lambda at: float(_loss(jnp.exp(jnp.asarray(at)), *sequences, problem.covariance)),
+                lambda at: float(_loss(jnp.exp(jnp.asarray(at)), sequences)),
                 x0=np.log([1.0, 1.5 * mean_square]),
                 method="Nelder-Mead",
                 options={"xatol": 1e-4, "fatol": 1e-10},
@@ -67,35 +66,47 @@ def adjust(
 _BLOCK = 4096  # sequences decomposed at a time
 
 
-@partial(jax.jit, static_argnames="num_blocks")
-def _prepare(
-    problem: NoisyRegression, key: Key[Array, ""], num_blocks: int
-) -> tuple[Spectrum, Float[Array, " b"], Float[Array, " b"]]:
-    """Sequences to tune on: their spectra, the estimate of σ² and the true σ²."""
+class _Sequences(eqx.Module):
+    """Sequences to tune on, each in the eigenbasis of its Σ.
 
-    def block(key: Key[Array, ""]) -> tuple[Spectrum, Float[Array, " b"], Float[Array, " b"]]:
+    A penalty p misses the oracle by `(σ² − p) α / (s + σ²) / (s + p)` along an eigenvector of eigenvalue s, so
+    that all but `(σ² − p)² / (s + p)²` of the loss is computed once.
+    """
+
+    values: Float[Array, "b d"]  # s, and one where it is zero, since α is zero there
+    metric: Float[Array, "b d"] | Float[Array, "b d d"]  # ½ Λ with rows and columns times α / (s + σ²)
+    estimate: Float[Array, " b"]  # of σ²
+    noise_var: Float[Array, " b"]  # the true σ²
+
+
+@partial(jax.jit, static_argnames="num_blocks")
+def _prepare(problem: NoisyRegression, key: Key[Array, ""], num_blocks: int) -> _Sequences:
+    """Sequences to tune on."""
+
+    def block(key: Key[Array, ""]) -> _Sequences:
         stats, truth = sample_statistics(problem, (_BLOCK,), key=key)
         spectra = jax.vmap(Spectrum.from_statistics)(stats)
         estimate = jax.vmap(residual_variance)(stats, spectra)
+        noise_var = truth.noise_std**2
+        oracle = jax.vmap(Spectrum.shrink)(spectra, noise_var)
         if problem.is_isotropic:  # lengths are the same in the eigenbasis
-            spectra = eqx.tree_at(lambda spectrum: spectrum.vectors, spectra, jnp.zeros((_BLOCK, 0, 0)))
-        return spectra, estimate, truth.noise_std**2
+            metric = 0.5 * oracle**2
+        else:
+            across = spectra.vectors * oracle[:, None, :]
+            metric = 0.5 * jnp.einsum("bki,kl,blj->bij", across, problem.covariance, across)
+        return _Sequences(jnp.where(spectra.values == 0, 1, spectra.values), metric, estimate, noise_var)
 
     blocks = jax.lax.map(block, jax.random.split(key, num_blocks))
     return jax.tree.map(lambda leaf: leaf.reshape(num_blocks * _BLOCK, *leaf.shape[2:]), blocks)
 
 
 @jax.jit
-def _loss(
-    constants: Float[Array, "2"],
-    spectra: Spectrum,
-    estimate: Float[Array, " b"],
-    noise_var: Float[Array, " b"],
-    covariance: Float[Array, "d d"] | None,
-) -> Float[Array, ""]:
+def _loss(constants: Float[Array, "2"], sequences: _Sequences) -> Float[Array, ""]:
     """Mean loss against the oracle."""
-    shrink = jax.vmap(Spectrum.shrink)
-    difference = shrink(spectra, adjust(estimate, *constants)) - shrink(spectra, noise_var)
-    if covariance is not None:
-        difference = jax.vmap(Spectrum.to_inputs)(spectra, difference)
-    return half_square(difference, covariance).mean()
+    penalty = adjust(sequences.estimate, *constants)
+    inverse = 1 / (sequences.values + penalty[:, None])
+    if sequences.metric.ndim == inverse.ndim:
+        square = jnp.sum(sequences.metric * inverse**2, axis=-1)
+    else:
+        square = jnp.einsum("bi,bij,bj->b", inverse, sequences.metric, inverse)
+    return jnp.mean((sequences.noise_var - penalty) ** 2 * square)
