@@ -15,9 +15,8 @@ import jax
 import pytest
 from hypothesis import settings
 
-from lintra.baselines import TunedRidge
 from lintra.cli import main
-from untrained_zoo import Measured, write_untrained_zoo
+from untrained_zoo import Measured, quick_tuning, write_untrained_zoo
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
@@ -53,10 +52,11 @@ def getkey():
     return lambda: next(keys)
 
 
-@pytest.fixture
-def quick_tuning(monkeypatch):
-    """TunedRR is tuned on 8,192 sequences, for tests that do not ask how well: its constants move by a percent."""
-    monkeypatch.setitem(TunedRidge.tuned.__func__.__kwdefaults__, "num_sequences", 8192)
+@pytest.fixture(name="quick_tuning")
+def _quick_tuning():
+    """See `quick_tuning`, in a whole test."""
+    with quick_tuning():
+        yield
 
 
 @pytest.fixture(scope="session")

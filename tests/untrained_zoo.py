@@ -1,10 +1,16 @@
 """A zoo of untrained models, and results that are measured on it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import jax
+import pytest
 
 from lintra import zoo
+from lintra.baselines import TunedRidge
 from lintra.evaluation.measurement import Results, measure_all
 from lintra.models import FAMILIES, families
+from lintra.problem.noise import AbstractDiscretePrior, AbstractNoisePrior
 
 
 def untrained_model(family, num_layers, scale=0.02):
@@ -30,6 +36,23 @@ def write_untrained_zoo(path):
     zoo.write(path, {name: (untrained_model(*size), card) for name, size in sizes.items()})
 
 
+@contextmanager
+def quick_tuning() -> Iterator[None]:
+    """TunedRR is tuned on 8,192 sequences, for tests that do not ask how well: its constants move by a percent."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TunedRidge.tuned.__func__, "__kwdefaults__", {"num_sequences": 8192})
+        yield
+
+
+@contextmanager
+def few_levels() -> Iterator[None]:
+    """Five noise levels instead of 25 where losses are plotted against σ."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in (AbstractNoisePrior, AbstractDiscretePrior):
+            patch.setattr(kind, "grid", lambda self, whole=kind.grid: whole(self, 5))
+        yield
+
+
 class Measured(Results):
     """Results that are measured when they are asked for, each once."""
 
@@ -39,5 +62,6 @@ class Measured(Results):
 
     def __getitem__(self, need):
         if need not in self._values:
-            self._values[need] = measure_all([need], self.zoo, num_sequences=8192)[need]
+            with quick_tuning(), few_levels():
+                self._values[need] = measure_all([need], self.zoo, num_sequences=8192)[need]
         return self._values[need]
