@@ -3,11 +3,9 @@ import os
 
 import pytest
 
-from crashing import Raises
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.sweep import Store, chain, store, train_chain
 from lintra.zoo import model_file
-from sweep_helpers import SMALL
 
 
 def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_rejected(tmp_path):
@@ -30,16 +28,6 @@ def test_what_is_stored_is_not_trained_again_and_what_was_cut_is_rejected(tmp_pa
     with (tmp_path / "journal.jsonl").open("a") as journal:
         journal.write('{"cell": "gd++-')
     assert store.seconds().keys() == {cell.digest for cell in cells}
-
-
-def test_a_cell_that_fails_takes_with_it_only_those_that_start_from_it(tmp_path):
-    cells = chain(NoisyRegression(3, 8, "fixed(1)"), 3, **SMALL, recipe=Raises(num_blocks=4))
-    Store(tmp_path).prepare()
-    failures = train_chain(cells, str(tmp_path))
-    assert {failure.cell.name for failure in failures} == {"diag-2-fixed(1)-n8-d3", "diag-3-fixed(1)-n8-d3"}
-    assert failures[0].reason == "RuntimeError: this cell fails"
-    assert "diag-2-fixed(1)-n8-d3, which failed" in failures[1].reason
-    assert len(Store(tmp_path).missing(cells)) == 2
 
 
 def test_a_store_that_cannot_be_written_to_is_reported_and_cells_are_named(tmp_path):

@@ -15,4 +15,4 @@ def cache_folder() -> Path:
 def enable_compilation_cache() -> None:
     """Let JAX keep compiled programs in the user's cache folder, so that the next start is quick."""
     jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
