@@ -55,6 +55,7 @@ from lintra.training.perturbations import (
 from lintra.training.selection import Selection
 from lintra.training.stage import AbstractStage, Models
 from lintra.training.starts import RandomStarts
+from untrained_zoo import quick_tuning
 
 DIM, NUM_EXAMPLES = 4, 9
 KEY = jax.random.key(17)
@@ -168,7 +169,8 @@ def adapted(model: AbstractModel) -> dict[str, AbstractPredictor]:
 
 def baselines(problem: NoisyRegression = PROBLEM) -> dict[str, AbstractPredictor]:
     """Every baseline of the registry, predictors that are in none, and Bayes with every kind of prior."""
-    found = {name: baseline(name, problem, key=KEY) for name in BASELINE_REGISTRY}
+    with quick_tuning():
+        found = {name: baseline(name, problem, key=KEY) for name in BASELINE_REGISTRY}
     found |= {
         "unit-blind bayes": UnitBlindBayes("uniform(0,2)"),
         "shrinkage": Shrinkage(2.0, 0.3, 4.0),

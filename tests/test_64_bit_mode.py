@@ -52,11 +52,15 @@ _BOTH_MODES = """
 import jax
 import numpy as np
 import lintra
+from lintra.baselines import TunedRidge
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(20, 24, 12))
 y = np.einsum("bnd,bd->bn", x, rng.normal(size=(20, 12))) + rng.normal(size=(20, 24))
 sizes = {"num_sequences": 4096, "key": jax.random.key(2)}
+
+
+TunedRidge.tuned.__func__.__kwdefaults__["num_sequences"] = 8192
 
 
 def numbers():

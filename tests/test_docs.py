@@ -202,6 +202,7 @@ from jaxtyping import TypeCheckError, install_import_hook
 with install_import_hook("lintra", "beartype.beartype"):
     import lintra
     from lintra import *  # all modules, which a mere import would load later, without the hook
+    from lintra.baselines import TunedRidge
 import sys
 sys.path.insert(0, sys.argv[1])
 import jax
@@ -217,7 +218,7 @@ for n in (NUM_EXAMPLES, DIM + 1):
     MODELS["gd++-4-h2"].spectral_weights(stats)
     lintra.evaluate(PREDICTORS, problem, num_sequences=10, key=jax.random.key(1))
     lintra.profile({"a": MODELS["full-1-h1"]}, problem, [0.0, 1.0], num_sequences=10, key=jax.random.key(1))
-    lintra.baseline("tuned-ridge", problem, key=jax.random.key(1))
+    TunedRidge.tuned(problem, num_sequences=8192, key=jax.random.key(1))
 lintra.closed_form.oracle_loss(problem)
 try:
     GramStatistics("no array", "no number")

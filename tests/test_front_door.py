@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lintra
@@ -20,28 +21,31 @@ def _run(code):
     return done.stdout
 
 
-def _cpu_seconds(*arguments):
-    """The least CPU time of two processes, which other work on the machine disturbs least."""
-
-    def once():
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *arguments], capture_output=True, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    return min(once() for _ in range(2))
+def _cpu_seconds(code):
+    """The CPU time of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_import_lintra_loads_no_library_and_takes_no_time():
     loaded = "import sys, lintra; print({'jax', 'numpy', 'scipy', 'equinox', 'rich'} & set(sys.modules))"
     assert _run(loaded) == "set()\n"
-    assert _cpu_seconds("-c", "import lintra") < 0.2
+    assert min(_cpu_seconds("import lintra") for _ in range(2)) < 0.2
 
 
 def test_the_names_of_the_readme_cost_little_more_than_jax():
     names = "lintra.NoisyRegression, lintra.baseline, lintra.zoo.load, lintra.evaluate"
     assert all(name in (_ROOT / "README.md").read_text() for name in names.split(", "))
-    assert _cpu_seconds("-c", f"import jax, lintra; {names}") < 1.35 * _cpu_seconds("-c", "import jax.numpy")
+    # Side by side, since other work on the machine slows down both; the least times are disturbed least.
+    times = []
+    for _ in range(8):
+        times.append([_cpu_seconds(code) for code in (f"import jax, lintra; {names}", "import jax.numpy")])
+        ours, jax_alone = np.min(times, axis=0)
+        if len(times) > 1 and ours < 1.35 * jax_alone:
+            break
+    assert ours < 1.35 * jax_alone
 
 
 def test_dir_has_the_public_names_alone_before_and_after_they_are_imported():
