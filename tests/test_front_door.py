@@ -39,13 +39,12 @@ def test_the_names_of_the_readme_cost_little_more_than_jax():
     names = "lintra.NoisyRegression, lintra.baseline, lintra.zoo.load, lintra.evaluate"
     assert all(name in (_ROOT / "README.md").read_text() for name in names.split(", "))
     # Side by side, since other work on the machine slows down both; the least times are disturbed least.
-    times = []
-    for _ in range(8):
-        times.append([_cpu_seconds(code) for code in (f"import jax, lintra; {names}", "import jax.numpy")])
+    codes, times, ratio = (f"import jax, lintra; {names}", "import jax.numpy"), [], np.inf
+    while len(times) < 2 or (ratio >= 1.35 and len(times) < 8):
+        times.append([_cpu_seconds(code) for code in codes])
         ours, jax_alone = np.min(times, axis=0)
-        if len(times) > 1 and ours < 1.35 * jax_alone:
-            break
-    assert ours < 1.35 * jax_alone
+        ratio = ours / jax_alone
+    assert ratio < 1.35
 
 
 def test_dir_has_the_public_names_alone_before_and_after_they_are_imported():
