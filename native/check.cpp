@@ -2,9 +2,11 @@
 //
 // Every vector width is compared with plain loops in double precision, one sequence at a time: weights directly, and
 // gradients by differences along a random direction.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <random>
 #include <type_traits>
 #include <vector>
@@ -67,12 +69,27 @@ Numbers attention(bool full, Shape s, const Numbers& parameters, int layer, cons
   return out;
 }
 
-Numbers weights(bool full, Shape s, const Numbers& parameters, Numbers gram) {
+double input_norm(const Numbers& gram, int size) {
+  double sum = 0;
+  for (int i = 0; i + 1 < size; ++i)
+    for (int j = 0; j + 1 < size; ++j) sum += gram[i * size + j] * gram[i * size + j];
+  return std::sqrt(sum);
+}
+
+Numbers divided(Numbers numbers, double by) {
+  for (double& number : numbers) number /= by;
+  return numbers;
+}
+
+// Ranges are rho and kappa of every layer
+Numbers weights(bool full, Shape s, const Numbers& parameters, const Numbers& ranges, Numbers gram) {
   const int size = s.size;
   Numbers moved(size * size);
   for (int i = 0; i < size; ++i) moved[i * size + i] = 1;
+  gram = divided(gram, std::max(1.0, input_norm(gram, size) / ranges[0]));
   for (int layer = 0; layer < s.layers; ++layer) {
-    Numbers t = attention(full, s, parameters, layer, gram);
+    const double inputs = input_norm(gram, size) / ranges[2 * layer], labels = gram.back() / ranges[2 * layer + 1];
+    Numbers t = attention(full, s, parameters, layer, divided(gram, std::max({1.0, inputs, labels})));
     for (int i = 0; i < size; ++i) t[i * size + i] += 1;
     gram = times(times(t, gram, size), transpose(t, size), size);
     moved = times(t, moved, size);
@@ -101,13 +118,15 @@ std::vector<T> rounded(const Numbers& numbers) {
 double distance(double a, double b) { return std::abs(a - b) / (1 + std::abs(b)); }
 
 template <class T>
-void check_family(const Kernel<T>& kernel, const char* width, bool full, Shape s) {
+void check_family(const Kernel<T>& kernel, const char* width, bool full, bool damped, Shape s) {
   const Family<T>& family = full ? kernel.full : kernel.diagonal;
   const int size = s.size, dim = size - 1, count = 13;  // not a whole number of vectors
   const bool single = std::is_same_v<T, float>;
   std::mt19937 generator(size + 100 * s.layers);
   const Numbers parameters = normal(generator, full ? 2 * s.layers * s.heads * size * size : 4 * s.layers, 0.3 / size);
-  Numbers grams;
+  Numbers grams, ranges(2 * s.layers, std::numeric_limits<double>::infinity());
+  if (damped)  // about half of the sequences are outside of the range
+    for (double& range : ranges) range = 0.8 * size;
   for (int sequence = 0; sequence < count; ++sequence) {
     const Numbers x = normal(generator, size * size, 1), gram = times(x, transpose(x, size), size);
     grams.insert(grams.end(), gram.begin(), gram.end());
@@ -119,23 +138,24 @@ void check_family(const Kernel<T>& kernel, const char* width, bool full, Shape s
   const Loss loss = [&](const Numbers& at) {
     double sum = 0;
     for (int sequence = 0; sequence < count; ++sequence) {
-      const Numbers w = weights(full, s, at, gram_of(sequence));
+      const Numbers w = weights(full, s, at, ranges, gram_of(sequence));
       for (int i = 0; i < dim; ++i) sum += 0.5 * std::pow(w[i] - target[sequence * dim + i], 2);
     }
     return sum;
   };
 
-  const auto p = rounded<T>(parameters), g = rounded<T>(grams), t = rounded<T>(target);
+  const auto p = rounded<T>(parameters), r = rounded<T>(ranges), g = rounded<T>(grams), t = rounded<T>(target);
   std::vector<T> out(count * dim), losses(count), gradient(p.size() * (full ? 1 : count)), memory(family.scratch(s));
-  family.forward(s, count, p.data(), g.data(), out.data(), memory.data());
+  family.forward(s, count, p.data(), r.data(), g.data(), out.data(), memory.data());
   double error = 0;
   for (int sequence = 0; sequence < count; ++sequence) {
-    const Numbers w = weights(full, s, parameters, gram_of(sequence));
+    const Numbers w = weights(full, s, parameters, ranges, gram_of(sequence));
     for (int i = 0; i < dim; ++i) error = std::max(error, distance(out[sequence * dim + i], w[i]));
   }
   expect(error < (single ? 1e-4 : 1e-12), full ? "full forward" : "diagonal forward", width, single, s, error);
 
-  family.value_and_grad(s, count, p.data(), g.data(), t.data(), T(0), losses.data(), gradient.data(), memory.data());
+  family.value_and_grad(s, count, p.data(), r.data(), g.data(), t.data(), T(0), losses.data(), gradient.data(),
+                        memory.data());
   double sum = 0, change = 0;
   for (T value : losses) sum += value;
   for (std::size_t i = 0; i < gradient.size(); ++i) change += gradient[i] * direction[i % p.size()];
@@ -204,11 +224,12 @@ void check(const Kernel<T>& kernel, const char* width) {
   for (int size : {2, 3, 5, 11, 12, 17})
     for (int examples : {1, 20, 64, 150}) check_gram(kernel, width, size, examples);
   for (int size : {2, 3, 5, 11, 12, 17})
-    for (int layers : {1, 4}) {
-      check_family(kernel, width, true, {layers, 1, size});
-      check_family(kernel, width, true, {layers, 2, size});
-      check_family(kernel, width, false, {layers, 1, size});
-    }
+    for (int layers : {1, 4})
+      for (bool damped : {false, true}) {
+        check_family(kernel, width, true, damped, {layers, 1, size});
+        check_family(kernel, width, true, damped, {layers, 2, size});
+        check_family(kernel, width, false, damped, {layers, 1, size});
+      }
   for (int layers : {1, 7}) check_polynomial(kernel, width, layers);
 }
 

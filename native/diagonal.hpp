@@ -4,9 +4,11 @@
 //   S' = A S A + (A a) b' + b (A a)' + l b b',   A S A = S + 2 w S^2 + w^2 S^3
 //   a' = A (w_yx S a + D a) + (w_yx a'a + l D) b
 //   l' = w_yx^2 a'S a + 2 D w_yx a'a + D^2 l
-// so that only two products of matrices are needed, both symmetric.
+// so that only two products of matrices are needed, both symmetric. Outside of the range of training the four numbers
+// are divided by r > 1, which differs from sequence to sequence (damping.hpp).
 #pragma once
 
+#include "damping.hpp"
 #include "kernel.hpp"
 #include "products.hpp"
 
@@ -26,6 +28,7 @@ struct Diagonal {
   Size dim;
   int square;
   const Omega<T>* omega;  // per layer
+  const Range<T>* range;
   V *xx, *xy, *yy;        // S, a, l per layer
   V *sxy, *t;             // S a and w_yx S a + D a per layer
   V *square_xx, *temporary, *gradient;
@@ -33,14 +36,16 @@ struct Diagonal {
   V *xy_gradient, *f, *h, *m;
   V yy_gradient;
   V *result, *omega_gradient;  // the last row of C, and the gradients in the four numbers of every layer
+  V *factor, *by_inputs, *by_labels;  // per layer: 1 / r, and what its derivative needs
 
   static std::size_t scratch(Shape s) {  // in vectors
     const std::size_t dim = s.size - 1, m = dim * dim, n = s.layers;
-    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim + (dim + 1) + 4 * n;
+    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim + (dim + 1) + 7 * n;
   }
 
-  Diagonal(Shape s, Size dim, const T* omega, V* memory)
-      : layers(s.layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)) {
+  Diagonal(Shape s, Size dim, const T* omega, const T* ranges, V* memory)
+      : layers(s.layers), dim(dim), square(dim * dim), omega(reinterpret_cast<const Omega<T>*>(omega)),
+        range(reinterpret_cast<const Range<T>*>(ranges)) {
     auto take = [&memory](std::ptrdiff_t count) {
       V* start = memory;
       memory += count;
@@ -62,6 +67,9 @@ struct Diagonal {
     m = take(dim);
     result = take(dim + 1);
     omega_gradient = take(4 * layers);
+    factor = take(layers);
+    by_inputs = take(layers);
+    by_labels = take(layers);
   }
 
   View<V, Order::rows, Size> whole(const V* matrix) const { return {matrix, dim}; }
@@ -78,6 +86,25 @@ struct Diagonal {
       }
       reinterpret_cast<T*>(yy)[lane] = entry(dim, dim);
     }
+    // The context is scaled once so that its inputs are inside of the range
+    const Damping<T> damping(xx, dim, dim, V{}, range[0]);
+    if (damping.inside) return;
+    for (int i = 0; i < square; ++i) xx[i] *= damping.factor;
+    for (int i = 0; i < dim; ++i) xy[i] *= damping.factor;
+    yy[0] *= damping.factor;
+  }
+
+  void damp(int l) {
+    const Damping<T> damping(xx + l * square, dim, dim, yy[l], range[l]);
+    factor[l] = damping.factor;
+    by_inputs[l] = damping.by_inputs;
+    by_labels[l] = damping.by_labels;
+  }
+
+  // The four numbers of a layer, divided by r of each sequence
+  Omega<V> divided(int l) const {
+    const Omega<T> w = omega[l];
+    return {w.xx * factor[l], w.xy * factor[l], w.yx * factor[l], w.yy * factor[l]};
   }
 
   void store_group(T* out, std::int64_t first, int filled) const {
@@ -87,7 +114,8 @@ struct Diagonal {
   void store_sums(T*) const {}
 
   void layer(int l) {
-    const Omega<T> w = omega[l];
+    damp(l);
+    const Omega<V> w = divided(l);
     const V *s = xx + l * square, *a = xy + l * dim, lambda = yy[l];
     V *sa = sxy + l * dim, *tl = t + l * dim;
     V *s_next = xx + (l + 1) * square, *a_next = xy + (l + 1) * dim;
@@ -100,7 +128,7 @@ struct Diagonal {
       tl[i] = w.yx * sa[i] + d * a[i];
       f[i] = w.xy * p + (T(0.5) * lambda * w.xy * w.xy) * a[i];  // (A a) b' + b (A a)' + l b b' = f a' + a f'
     }
-    const T twice = T(2) * w.xx, squared = w.xx * w.xx;
+    const V twice = T(2) * w.xx, squared = w.xx * w.xx;
     for (int i = 0; i < dim; ++i)
       for (int j = 0; j < dim; ++j) {
         const int at = i * dim + j;
@@ -112,27 +140,30 @@ struct Diagonal {
     yy[l + 1] = w.yx * w.yx * asa + T(2) * w.yx * d * aa + d * d * lambda;
   }
 
-  // T v for a column v, or r' T for a row r where w_xy and w_yx change places
-  void times(int l, const V* v, V* out, T into_x, T into_y) {
+  // T v for a column v, or r' T for a row r where w_xy and w_yx have changed places
+  void times(int l, const V* v, V* out, Omega<V> w) {
     const V *s = xx + l * square, *a = xy + l * dim;
     apply<T, Store::assign>(out, whole(s), v, dim);
-    for (int i = 0; i < dim; ++i) out[i] = v[i] + omega[l].xx * out[i] + into_x * v[dim] * a[i];
-    out[dim] = v[dim] * (T(1) + omega[l].yy * yy[l]) + into_y * dot<T>(a, v, dim);
+    for (int i = 0; i < dim; ++i) out[i] = v[i] + w.xx * out[i] + w.xy * v[dim] * a[i];
+    out[dim] = v[dim] * (T(1) + w.yy * yy[l]) + w.yx * dot<T>(a, v, dim);
   }
+
+  Omega<V> transposed(Omega<V> w) const { return {w.xx, w.yx, w.xy, w.yy}; }
 
   void forward() {
     const int e = dim + 1;
     for (int l = 0; l + 1 < layers; ++l) layer(l);
+    damp(layers - 1);
     for (int j = 0; j < e; ++j) row[(layers - 1) * e + j] = V{} + T(j == dim);
     for (int l = layers - 1; l >= 0; --l)
-      times(l, row + l * e, l > 0 ? row + (l - 1) * e : result, omega[l].yx, omega[l].xy);
+      times(l, row + l * e, l > 0 ? row + (l - 1) * e : result, transposed(divided(l)));
   }
 
   // Gradients in the four numbers of every layer, per sequence, given the gradient in `result` as column[0]
   void backward() {
     const int e = dim + 1;
     for (int l = 0; l + 1 < layers; ++l)
-      times(l, column + l * e, column + (l + 1) * e, omega[l].xy, omega[l].yx);
+      times(l, column + l * e, column + (l + 1) * e, divided(l));
     for (int i = 0; i < square; ++i) gradient[i] = V{};
     for (int i = 0; i < dim; ++i) xy_gradient[i] = V{};
     yy_gradient = V{};
@@ -141,12 +172,27 @@ struct Diagonal {
       for (int i = 0; i < 4; ++i) w_gradient[i] = V{};
       if (l + 1 < layers) through_layer(l, w_gradient);
       through_readout(l, w_gradient);
+      through_divisor(l, w_gradient);
     }
+  }
+
+  // From the gradients in w / r to those in w, and through r to S and l
+  void through_divisor(int l, V* w_gradient) {
+    const Omega<V> w = divided(l);
+    const V along = w.xx * w_gradient[0] + w.xy * w_gradient[1] + w.yx * w_gradient[2] + w.yy * w_gradient[3];
+    for (int i = 0; i < 4; ++i) w_gradient[i] *= factor[l];
+    if (l == 0) return;
+    const V of_inputs = along * by_inputs[l];
+    bool any = false;
+    for (int lane = 0; lane < Lanes<T>::width; ++lane) any = any || of_inputs[lane] != 0;
+    if (any)
+      for (int i = 0; i < square; ++i) gradient[i] -= of_inputs * xx[l * square + i];
+    yy_gradient -= along * by_labels[l];
   }
 
   // From the gradients in the next (S, a, l) to those in this one
   void through_layer(int l, V* w_gradient) {
-    const Omega<T> w = omega[l];
+    const Omega<V> w = divided(l);
     const V *s = xx + l * square, *a = xy + l * dim, *sa = sxy + l * dim, *tl = t + l * dim, lambda = yy[l];
     const V d = T(1) + w.yy * lambda, aa = dot<T>(a, a, dim), asa = dot<T>(a, sa, dim);
     V *x = temporary, *n = square_xx, *ga = f, *gsa = h;
@@ -157,7 +203,7 @@ struct Diagonal {
     for (int i = 0; i < square; ++i) xs += x[i] * s[i];
     for (int i = 0; i < dim; ++i)  // A S A: gradient + 2w (X + X') + w^2 (N S + S N'), N = X + X'/2
       for (int j = 0; j < dim; ++j) n[i * dim + j] = x[i * dim + j] + T(0.5) * x[j * dim + i];
-    const T twice = T(2) * w.xx, squared = w.xx * w.xx;
+    const V twice = T(2) * w.xx, squared = w.xx * w.xx;
     for (int i = 0; i < dim; ++i)
       for (int j = 0; j < dim; ++j) gradient[i * dim + j] += twice * (x[i * dim + j] + x[j * dim + i]);
     product<T, Store::assign>(x, whole(n), whole(s), dim);
@@ -208,7 +254,7 @@ struct Diagonal {
 
   // From R T v, the part of the prediction in which this layer's T stands between R and v
   void through_readout(int l, V* w_gradient) {
-    const Omega<T> w = omega[l];
+    const Omega<V> w = divided(l);
     const int e = dim + 1;
     const V *s = xx + l * square, *a = xy + l * dim, *r = row + l * e, *v = column + l * e;
     apply<T, Store::assign>(f, whole(s), v, dim);

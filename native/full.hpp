@@ -1,9 +1,11 @@
-// FULL: forward and backward through layers T = I + sum_k P_k G Q_k, G <- T G T', for a group of sequences.
+// FULL: forward and backward through layers T = I + sum_k P_k H Q_k, G <- T G T', for a group of sequences, where
+// H = G / r is the Gram matrix, divided by r > 1 where it is outside of the range of training (damping.hpp).
 //
 // The prediction needs only the last row of C = T_L ... T_1, so it is built from the last layer backwards,
 // and of the last layer only the last row of T is ever formed.
 #pragma once
 
+#include "damping.hpp"
 #include "kernel.hpp"
 #include "products.hpp"
 
@@ -19,19 +21,23 @@ struct Full {
   int square;             // entries of a matrix
   std::ptrdiff_t entries; // of all P
   const T *p, *q;         // layers x heads x size x size, shared by all sequences
+  const Range<T>* range;  // per layer
   V *gram, *move, *left, *k, *u, *gradient;  // gram and move hold a matrix per layer
   V *row, *column;        // per layer: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
   V *p_gradient, *q_gradient;   // sums over sequences, still one per lane
   V *result, *spare;      // the last row of C, or all of it, and room for another
+  V *factor, *by_inputs, *by_labels;  // per layer: 1 / r, and what its derivative needs
+  V* damped;              // H of one layer
 
   static std::size_t scratch(Shape s) {  // in vectors
     const std::size_t m = (std::size_t)s.size * s.size, n = s.layers;
-    return 2 * n * m + 6 * m + 2 * (n + 1) * s.size + 2 * n * s.heads * m;
+    return 2 * n * m + 7 * m + 2 * (n + 1) * s.size + 2 * n * s.heads * m + 3 * n;
   }
 
-  Full(Shape s, Size size, const T* parameters, V* memory)
+  Full(Shape s, Size size, const T* parameters, const T* ranges, V* memory)
       : layers(s.layers), heads(s.heads), size(size), square(size * size),
-        entries((std::ptrdiff_t)s.layers * s.heads * square), p(parameters), q(parameters + entries) {
+        entries((std::ptrdiff_t)s.layers * s.heads * square), p(parameters), q(parameters + entries),
+        range(reinterpret_cast<const Range<T>*>(ranges)) {
     gram = memory;
     move = gram + layers * square;
     left = move + layers * square;
@@ -44,10 +50,53 @@ struct Full {
     q_gradient = p_gradient + entries;
     result = q_gradient + entries;
     spare = result + square;
+    damped = spare + square;
+    factor = damped + square;
+    by_inputs = factor + layers;
+    by_labels = by_inputs + layers;
     for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) p_gradient[i] = V{};
   }
 
-  void load(const T* data, int filled) { load_lanes<T>(gram, data, square, filled); }
+  // The context is scaled once so that its inputs are inside of the range
+  void load(const T* data, int filled) {
+    load_lanes<T>(gram, data, square, filled);
+    const Damping<T> damping(gram, size - 1, size, V{}, range[0]);
+    if (!damping.inside)
+      for (int i = 0; i < square; ++i) gram[i] *= damping.factor;
+  }
+
+  // H of a layer: G itself where all sequences are inside of the range
+  const V* divided(int l) {
+    const V* g = gram + l * square;
+    const Damping<T> damping(g, size - 1, size, g[square - 1], range[l]);
+    factor[l] = damping.factor;
+    by_inputs[l] = damping.by_inputs;
+    by_labels[l] = damping.by_labels;
+    return damping.inside ? g : times_factor(l);
+  }
+
+  const V* times_factor(int l) {
+    for (int i = 0; i < square; ++i) damped[i] = gram[l * square + i] * factor[l];
+    return damped;
+  }
+
+  bool is_inside(int l) const {
+    for (int lane = 0; lane < Lanes<T>::width; ++lane)
+      if (factor[l][lane] != 1) return false;
+    return true;
+  }
+
+  // From S = D + D', with D the gradient in H, to the same for G: H = G / r, where r depends on G
+  void through_divisor(int l, const V* of_h) {
+    const V *g = gram + l * square;
+    V twice = {};  // 2 <D, H>
+    for (int i = 0; i < square; ++i) twice += of_h[i] * g[i];
+    twice *= factor[l];
+    for (int i = 0; i < square; ++i) gradient[i] += factor[l] * of_h[i];
+    for (int i = 0; i + 1 < size; ++i)
+      for (int j = 0; j + 1 < size; ++j) gradient[i * size + j] -= twice * by_inputs[l] * g[i * size + j];
+    gradient[square - 1] -= twice * by_labels[l];
+  }
 
   void store_group(T*, std::int64_t, int) const {}
 
@@ -63,7 +112,7 @@ struct Full {
   // T of a layer into move
   void layer_map(int l) {
     V* t = move + l * square;
-    const V* g = gram + l * square;
+    const V* g = divided(l);
     for (int head = 0; head < heads; ++head) {
       product<T, Store::assign>(left, shared(p, l, head), whole(g), size);
       if (head == 0)
@@ -81,11 +130,11 @@ struct Full {
     symmetric_product<T>(gram + (l + 1) * square, whole(left), whole(t).transposed(), size);
   }
 
-  // The last row of the last T: e' + sum_k (e' P_k) G Q_k
+  // The last row of the last T: e' + sum_k (e' P_k) H Q_k
   void last_row(V* out) {
     const Size e = size;
     const int l = layers - 1;
-    const V* g = gram + l * square;
+    const V* g = divided(l);
     for (int j = 0; j < e; ++j) out[j] = V{};
     for (int head = 0; head < heads; ++head) {
       apply<T, Store::assign>(left, whole(g), &shared(p, l, head).at(e - 1, 0), e);
@@ -128,45 +177,55 @@ struct Full {
   void backward_last() {
     const Size e = size;
     const int l = layers - 1;
-    const V *g = gram + l * square, *v = column + l * e;
-    for (int i = 0; i < square; ++i) gradient[i] = V{};
+    const bool inside = is_inside(l);
+    const V *h = inside ? gram + l * square : times_factor(l), *v = column + l * e;
+    V* of_h = inside ? gradient : left;
+    for (int i = 0; i < square; ++i) of_h[i] = V{};
     for (int head = 0; head < heads; ++head) {
       const T* p_row = &shared(p, l, head).at(e - 1, 0);
-      V *vq = u, *gp = k;
+      V *vq = u, *hp = k;
       apply<T, Store::assign>(vq, shared(q, l, head), v, e);
-      apply<T, Store::assign>(gp, whole(g), p_row, e);
-      apply<T, Store::add>(sum_of(p_gradient, l, head) + (e - 1) * e, whole(g), vq, e);
+      apply<T, Store::assign>(hp, whole(h), p_row, e);
+      apply<T, Store::add>(sum_of(p_gradient, l, head) + (e - 1) * e, whole(h), vq, e);
       V* q_sum = sum_of(q_gradient, l, head);
       for (int i = 0; i < e; ++i)
         for (int j = 0; j < e; ++j) {
-          q_sum[i * e + j] += gp[i] * v[j];
-          gradient[i * e + j] += p_row[i] * vq[j] + p_row[j] * vq[i];
+          q_sum[i * e + j] += hp[i] * v[j];
+          of_h[i * e + j] += p_row[i] * vq[j] + p_row[j] * vq[i];
         }
     }
+    if (inside) return;
+    for (int i = 0; i < square; ++i) gradient[i] = V{};
+    through_divisor(l, of_h);
   }
 
   // `gradient` holds S, the gradient of the loss in the next Gram matrix plus its transpose
   void backward_layer(int l) {
     const Size e = size;
+    const bool inside = is_inside(l);
     const V *g = gram + l * square, *t = move + l * square, *r = row + l * e, *v = column + l * e;
-    V* t_gradient = left;
+    const V* h = inside ? g : times_factor(l);
+    V *t_gradient = left, *of_h = inside ? gradient : spare;
     product<T, Store::assign>(k, whole(gradient), whole(t), e);
     for (int i = 0; i < e; ++i)
       for (int j = 0; j < e; ++j) t_gradient[i * e + j] = r[i] * v[j];
     product<T, Store::add>(t_gradient, whole(k), whole(g), e);
     if (l > 0) symmetric_product<T>(gradient, whole(t).transposed(), whole(k), e);
+    if (!inside)
+      for (int i = 0; i < square; ++i) of_h[i] = V{};
     for (int head = 0; head < heads; ++head) {
       const auto p_head = shared(p, l, head), q_head = shared(q, l, head);
       product<T, Store::assign>(u, whole(t_gradient), q_head.transposed(), e);
-      product<T, Store::add>(sum_of(p_gradient, l, head), whole(u), whole(g), e);
+      product<T, Store::add>(sum_of(p_gradient, l, head), whole(u), whole(h), e);
       if (l > 0) {
         product<T, Store::assign>(k, p_head.transposed(), whole(u), e);
         for (int i = 0; i < e; ++i)
-          for (int j = 0; j < e; ++j) gradient[i * e + j] += k[i * e + j] + k[j * e + i];
+          for (int j = 0; j < e; ++j) of_h[i * e + j] += k[i * e + j] + k[j * e + i];
       }
       product<T, Store::assign>(u, p_head.transposed(), whole(t_gradient), e);
-      product<T, Store::add>(sum_of(q_gradient, l, head), whole(g), whole(u), e);
+      product<T, Store::add>(sum_of(q_gradient, l, head), whole(h), whole(u), e);
     }
+    if (l > 0 && !inside) through_divisor(l, of_h);
   }
 };
 

@@ -67,10 +67,11 @@ struct Sizes {
 template <class T>
 using Member = Family<T> Kernel<T>::*;
 
-// Parameters are (sets, 2, layers, heads, size, size) for FULL and (sets, layers, 2, 2) for DIAG; the Gram matrices
-// (sets or 1, batch, size, size). Tells whether they are.
+// Parameters are (sets, 2, layers, heads, size, size) for FULL and (sets, layers, 2, 2) for DIAG; ranges (sets, layers,
+// 2); the Gram matrices (sets or 1, batch, size, size). Tells whether they are.
 template <class T, Member<T> member, ffi::DataType D>
-bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& gram, Sizes& s) {
+bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& ranges,
+                const ffi::Buffer<D>& gram, Sizes& s) {
   constexpr bool full = member == &Kernel<T>::full;
   if (!arguments.rank("parameters", parameters, full ? 6 : 4) || !arguments.rank("gram", gram, 4)) return false;
   const auto p = parameters.dimensions(), g = gram.dimensions();
@@ -80,6 +81,7 @@ bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ff
        {(int)layers, (int)heads, (int)size}};
   return (full ? arguments.shape("parameters", parameters, {sets, 2, layers, heads, size, size})
                : arguments.shape("parameters", parameters, {sets, layers, 2, 2})) &&
+         arguments.shape("ranges", ranges, {sets, layers, 2}) &&
          arguments.data("gram", gram, {sets, batch, size, size});
 }
 
@@ -111,6 +113,10 @@ struct Chunk {
   const T* parameters(const Buffer& all) const {
     return all.typed_data() + set * sizes.entries;
   }
+  template <class Buffer>
+  const T* ranges(const Buffer& all) const {
+    return all.typed_data() + set * 2 * sizes.shape.layers;
+  }
 };
 
 // Runs work(chunk) for all chunks of all sets.
@@ -128,33 +134,33 @@ void* scratch_of(const Family<T>& family, Shape shape) {
 }
 
 template <ffi::DataType D, class T, Member<T> member>
-ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
+ffi::Error forward(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> ranges, ffi::Buffer<D> gram,
                    ffi::ResultBuffer<D> weights) {
   Arguments arguments;
   Sizes s;
-  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+  if (!read_sizes<T, member>(arguments, parameters, ranges, gram, s) ||
       !arguments.shape("weights", *weights, {s.sets, s.batch, s.shape.size - 1}))
     return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
-    family.forward(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+    family.forward(s.shape, chunk.count, chunk.parameters(parameters), chunk.ranges(ranges), chunk.data(gram, size * size),
                    chunk.place(weights, size - 1), scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
 template <ffi::DataType D, class T>
-ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram,
+ffi::Error full_states(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> ranges, ffi::Buffer<D> gram,
                        ffi::ResultBuffer<D> states) {
   Arguments arguments;
   Sizes s;
-  if (!read_sizes<T, &Kernel<T>::full>(arguments, parameters, gram, s) ||
+  if (!read_sizes<T, &Kernel<T>::full>(arguments, parameters, ranges, gram, s) ||
       !arguments.shape("states", *states, {s.sets, s.batch, s.shape.layers, s.shape.size, s.shape.size}))
     return arguments.error();
   const int square = s.shape.size * s.shape.size;
   share_chunks<T>(pool, s, [&](const Chunk<T>& chunk) {
-    kernel<T>().full_states(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, square),
+    kernel<T>().full_states(s.shape, chunk.count, chunk.parameters(parameters), chunk.ranges(ranges), chunk.data(gram, square),
                             chunk.place(states, s.shape.layers * square), scratch_of(kernel<T>().full, s.shape));
   });
   return ffi::Error::Success();
@@ -175,29 +181,30 @@ void gradients(ffi::ThreadPool& pool, const Sizes& s, Result& result, const Work
 }
 
 template <ffi::DataType D, class T, Member<T> member>
-ffi::Error vjp(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> weights_cotangent,
-                   ffi::ResultBuffer<D> parameters_gradient) {
+ffi::Error vjp(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> ranges, ffi::Buffer<D> gram,
+               ffi::Buffer<D> weights_cotangent, ffi::ResultBuffer<D> parameters_gradient) {
   Arguments arguments;
   Sizes s;
-  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+  if (!read_sizes<T, member>(arguments, parameters, ranges, gram, s) ||
       !arguments.data("weights_cotangent", weights_cotangent, {s.sets, s.batch, s.shape.size - 1}) ||
       !check_gradient<T, member>(arguments, *parameters_gradient, s))
     return arguments.error();
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   gradients<T, member>(pool, s, parameters_gradient, [&](const Chunk<T>& chunk, T* out) {
-    family.vjp(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+    family.vjp(s.shape, chunk.count, chunk.parameters(parameters), chunk.ranges(ranges), chunk.data(gram, size * size),
                    chunk.data(weights_cotangent, size - 1), out, scratch_of(family, s.shape));
   });
   return ffi::Error::Success();
 }
 
 template <ffi::DataType D, class T, Member<T> member>
-ffi::Error value_and_grad(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> gram, ffi::Buffer<D> target,
-                   ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses, ffi::ResultBuffer<D> parameters_gradient) {
+ffi::Error value_and_grad(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::Buffer<D> ranges, ffi::Buffer<D> gram,
+                          ffi::Buffer<D> target, ffi::Buffer<D> clip, ffi::ResultBuffer<D> losses,
+                          ffi::ResultBuffer<D> parameters_gradient) {
   Arguments arguments;
   Sizes s;
-  if (!read_sizes<T, member>(arguments, parameters, gram, s) ||
+  if (!read_sizes<T, member>(arguments, parameters, ranges, gram, s) ||
       !arguments.data("target", target, {s.sets, s.batch, s.shape.size - 1}) ||
       !arguments.shape("clip", clip, {s.sets}) || !arguments.shape("losses", *losses, {s.sets, s.batch}) ||
       !check_gradient<T, member>(arguments, *parameters_gradient, s))
@@ -205,7 +212,7 @@ ffi::Error value_and_grad(ffi::ThreadPool pool, ffi::Buffer<D> parameters, ffi::
   const auto& family = kernel<T>().*member;
   const int size = s.shape.size;
   gradients<T, member>(pool, s, parameters_gradient, [&](const Chunk<T>& chunk, T* out) {
-    family.value_and_grad(s.shape, chunk.count, chunk.parameters(parameters), chunk.data(gram, size * size),
+    family.value_and_grad(s.shape, chunk.count, chunk.parameters(parameters), chunk.ranges(ranges), chunk.data(gram, size * size),
                    chunk.data(target, size - 1), clip.typed_data()[chunk.set], chunk.place(losses, 1), out,
                    scratch_of(family, s.shape));
   });
@@ -287,14 +294,14 @@ extern "C" void lintra_limit_threads(std::int64_t count) { thread_limit = count;
 #define DOOR(name, bits, handler, binding) \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(lintra_##name##_##bits, Guarded<handler>::call, BIND binding);
 #define FAMILY_DOORS(family, D, T, bits)                                                                \
-  DOOR(family##_forward, bits, (forward<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) RET(D))          \
-  DOOR(family##_vjp, bits, (vjp<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \
+  DOOR(family##_forward, bits, (forward<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) RET(D))   \
+  DOOR(family##_vjp, bits, (vjp<ffi::D, T, &Kernel<T>::family>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D))   \
   DOOR(family##_value_and_grad, bits, (value_and_grad<ffi::D, T, &Kernel<T>::family>),                                \
-       ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
+       ARG(D) ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 #define DOORS(D, T, bits)                                                                               \
   FAMILY_DOORS(full, D, T, bits)                                                                        \
   FAMILY_DOORS(diagonal, D, T, bits)                                                                    \
-  DOOR(full_states, bits, (full_states<ffi::D, T>), ARG(D) ARG(D) RET(D))                               \
+  DOOR(full_states, bits, (full_states<ffi::D, T>), ARG(D) ARG(D) ARG(D) RET(D))                               \
   DOOR(gram, bits, (gram<ffi::D, T>), ARG(D) ARG(D) RET(D))                                             \
   DOOR(polynomial_value_and_grad, bits, (polynomial_value_and_grad<ffi::D, T>), ARG(D) ARG(D) ARG(D) ARG(D) RET(D) RET(D))
 

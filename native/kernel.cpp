@@ -80,11 +80,11 @@ struct Steps {
   // Calls work(model, first sequence, how many) for every group, with its Gram matrices loaded, and returns the model's
   // gradients in the parameters where there is a place for them
   template <class Work>
-  static void each_group(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* parameters_gradient,
-                         void* scratch, Work work) {
+  static void each_group(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+                         T* parameters_gradient, void* scratch, Work work) {
     constexpr int fewer = Model<T, Dynamic>::fewer;
     with_size<11 - fewer>(shape.size - fewer, [&](auto size) {
-      Model<T, decltype(size)> model(shape, size, parameters, aligned<T>(scratch));
+      Model<T, decltype(size)> model(shape, size, parameters, ranges, aligned<T>(scratch));
       for_groups<T>(count, [&](std::int64_t first, int filled) {
         model.load(gram + first * shape.size * shape.size, filled);
         work(model, first, filled);
@@ -96,19 +96,21 @@ struct Steps {
 
   static std::size_t scratch(Shape shape) { return numbers<T>(Model<T, Dynamic>::scratch(shape)); }
 
-  static void forward(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* weights, void* scratch) {
+  static void forward(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram, T* weights,
+                      void* scratch) {
     const int dim = shape.size - 1;
-    each_group(shape, count, parameters, gram, nullptr, scratch, [&](auto& model, std::int64_t first, int filled) {
-      model.forward();
-      to_weights<T>(model.result, dim);
-      store_lanes<T>(weights + first * dim, model.result, dim, filled);
-    });
+    each_group(shape, count, parameters, ranges, gram, nullptr, scratch,
+               [&](auto& model, std::int64_t first, int filled) {
+                 model.forward();
+                 to_weights<T>(model.result, dim);
+                 store_lanes<T>(weights + first * dim, model.result, dim, filled);
+               });
   }
 
-  static void vjp(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_cotangent,
-                      T* parameters_gradient, void* scratch) {
+  static void vjp(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+                  const T* weights_cotangent, T* parameters_gradient, void* scratch) {
     const int dim = shape.size - 1;
-    each_group(shape, count, parameters, gram, parameters_gradient, scratch,
+    each_group(shape, count, parameters, ranges, gram, parameters_gradient, scratch,
                [&](auto& model, std::int64_t first, int filled) {
                  model.forward();
                  cotangent_given<T>(model.column, weights_cotangent + first * dim, dim, filled);
@@ -116,10 +118,10 @@ struct Steps {
                });
   }
 
-  static void value_and_grad(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target,
-                             T clip, T* losses, T* parameters_gradient, void* scratch) {
+  static void value_and_grad(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+                             const T* target, T clip, T* losses, T* parameters_gradient, void* scratch) {
     const int dim = shape.size - 1;
-    each_group(shape, count, parameters, gram, parameters_gradient, scratch,
+    each_group(shape, count, parameters, ranges, gram, parameters_gradient, scratch,
                [&](auto& model, std::int64_t first, int filled) {
                  model.forward();
                  to_weights<T>(model.result, dim);
@@ -133,10 +135,11 @@ struct Steps {
 };
 
 template <class T>
-void full_states(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* states, void* scratch) {
+void full_states(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram, T* states,
+                 void* scratch) {
   const int square = shape.size * shape.size;
   Steps<Full, T>::each_group(
-      shape, count, parameters, gram, nullptr, scratch, [&](auto& full, std::int64_t first, int filled) {
+      shape, count, parameters, ranges, gram, nullptr, scratch, [&](auto& full, std::int64_t first, int filled) {
         Vec<T>*now = full.result, *next = full.spare;
         for (int i = 0; i < square; ++i) now[i] = Vec<T>{} + T(i / shape.size == i % shape.size);
         for (int l = 0; l < shape.layers; ++l) {

@@ -15,26 +15,29 @@ struct Shape {
 
 // What FULL and DIAG have in common. Parameters are for FULL P and then Q, each layers x heads x size x size, and
 // for DIAG four numbers a layer. Gradients in them are for FULL summed over the chunk, for DIAG one set a sequence.
+// Ranges are two numbers a layer: the largest |S|_F and the largest sum of squared labels that are not damped.
 template <class T>
 struct Family {
   // numbers of type T that one call needs as scratch
   std::size_t (*scratch)(Shape shape);
   // minus the first d entries of the last row of C: the implicit weights
-  void (*forward)(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* weights, void* scratch);
+  void (*forward)(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram, T* weights,
+                  void* scratch);
   // gradients in the parameters
-  void (*vjp)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* weights_cotangent,
-                  T* parameters_gradient, void* scratch);
+  void (*vjp)(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+              const T* weights_cotangent, T* parameters_gradient, void* scratch);
   // losses |w - target|^2 / 2 and their gradients in one pass; where `clip` is positive, the gradient of a loss in w is
   // shortened to at most that length
-  void (*value_and_grad)(Shape shape, std::int64_t count, const T* parameters, const T* gram, const T* target,
-                         T clip, T* losses, T* parameters_gradient, void* scratch);
+  void (*value_and_grad)(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+                         const T* target, T clip, T* losses, T* parameters_gradient, void* scratch);
 };
 
 template <class T>
 struct Kernel {
   Family<T> full, diagonal;
   // C after every layer
-  void (*full_states)(Shape shape, std::int64_t count, const T* parameters, const T* gram, T* states, void* scratch);
+  void (*full_states)(Shape shape, std::int64_t count, const T* parameters, const T* ranges, const T* gram,
+                      T* states, void* scratch);
   // GD++ in the eigenbasis: the loss, and its gradients in the two rates of every layer, summed over eigenvalues
   std::size_t (*polynomial_scratch)(int layers);
   void (*polynomial_value_and_grad)(int layers, std::int64_t count, const T* rates, const T* eigenvalues,

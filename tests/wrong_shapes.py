@@ -17,15 +17,15 @@ from lintra.kernel import library
 jax.config.update("jax_enable_x64", True)
 
 # Arguments and results. A letter is a size, the same everywhere; `S?` is S or 1; `D` is E − 1.
-PAIR, OMEGA, GRAM, ROWS = "S 2 L H E E", "S L 2 2", "S? B E E", "S? B D"
+PAIR, OMEGA, RANGES, GRAM, ROWS = "S 2 L H E E", "S L 2 2", "S L 2", "S? B E E", "S? B D"
 SIGNATURES = {
-    "full_forward": ((PAIR, GRAM), ("S B D",)),
-    "full_states": ((PAIR, GRAM), ("S B L E E",)),
-    "full_vjp": ((PAIR, GRAM, ROWS), (PAIR,)),
-    "full_value_and_grad": ((PAIR, GRAM, ROWS, "S"), ("S B", PAIR)),
-    "diagonal_forward": ((OMEGA, GRAM), ("S B D",)),
-    "diagonal_vjp": ((OMEGA, GRAM, ROWS), ("S B L 2 2",)),
-    "diagonal_value_and_grad": ((OMEGA, GRAM, ROWS, "S"), ("S B", "S B L 2 2")),
+    "full_forward": ((PAIR, RANGES, GRAM), ("S B D",)),
+    "full_states": ((PAIR, RANGES, GRAM), ("S B L E E",)),
+    "full_vjp": ((PAIR, RANGES, GRAM, ROWS), (PAIR,)),
+    "full_value_and_grad": ((PAIR, RANGES, GRAM, ROWS, "S"), ("S B", PAIR)),
+    "diagonal_forward": ((OMEGA, RANGES, GRAM), ("S B D",)),
+    "diagonal_vjp": ((OMEGA, RANGES, GRAM, ROWS), ("S B L 2 2",)),
+    "diagonal_value_and_grad": ((OMEGA, RANGES, GRAM, ROWS, "S"), ("S B", "S B L 2 2")),
     "polynomial_value_and_grad": (("S L 2", "S? K", "S? K", "S"), ("S", "S L 2")),
     "gram": (("B N D", "B N"), ("B E E",)),
 }

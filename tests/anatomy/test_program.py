@@ -9,6 +9,7 @@ from anatomy_helpers import KEY, small
 from lintra import NoisyRegression, sample_data, zoo
 from lintra.anatomy import omegas
 from lintra.anatomy.program import FORMATS, export
+from lintra.models.thresholds import measure_damping
 
 
 @pytest.mark.parametrize("family", ["full", "diag", "gd++"])
@@ -51,3 +52,22 @@ def test_other_forms_have_the_numbers(family):
     with pytest.raises(ValueError, match="`form` must be one of numpy"):
         export(model, form="fortran")
     assert len(FORMATS) == 3
+
+
+@pytest.mark.parametrize("family", ["full", "diag", "gd++"])
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_an_exported_program_of_a_damped_model_does_the_same_outside_of_the_range(family, num_heads):
+    model = small(family, num_heads, scale=0.3)
+    problem = NoisyRegression(4, 8, "uniform(0,2)")
+    damped = model.with_damping(measure_damping(model, problem, num_sequences=500, quantile=0.8))
+    x, y, _ = sample_data(problem, (60,), key=KEY)
+    x = np.asarray(x) * np.linspace(0.5, 8.0, 60)[:, None, None]
+    y = np.asarray(y) * np.linspace(0.5, 20.0, 60)[:, None]
+    space = {}
+    exec(export(damped), space)
+    found = np.stack([space["fit"](*one) for one in zip(x, y, strict=True)])
+    expected = damped.weights(lintra.GramStatistics.from_data(x, y))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+    rho = float(np.asarray(damped.with_damping().damping.rho)[1])
+    assert f"{rho:.5g}" in export(damped, form="pseudo-code")
+    assert f"{rho:.4g}" in export(damped, form="latex")

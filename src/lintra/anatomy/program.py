@@ -27,6 +27,18 @@ def predict(X, y, queries):
     return np.asarray(queries) @ fit(X, y)
 '''
 
+_DAMPING = '''# the range of training of each layer: norm of inputs.T @ inputs, and sum of squared residuals
+RHO = np.array({rho})
+KAPPA = np.array({kappa})
+
+
+def divisor(square_inputs, square_residuals, layer):
+    """How far a layer is outside of the range of training; 1 inside."""
+    return max(1.0, np.linalg.norm(square_inputs) / RHO[layer], square_residuals / KAPPA[layer])
+
+
+'''
+
 _DIAGONAL = '''# one row a layer: preconditioner (xx), momentum (xy), step (yx), rescaling (yy)
 LAYERS = np.array({layers})
 
@@ -34,12 +46,12 @@ LAYERS = np.array({layers})
 def fit(X, y):
     """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
     X, y = np.asarray(X, float), np.asarray(y, float)
-    eye = np.eye(X.shape[1])
+{scale}    eye = np.eye(X.shape[1])
     M, u, w, a = eye, 0 * eye[0], 0 * eye[0], 1.0
-    for xx, xy, yx, yy in LAYERS:
+    for {layer}:
         inputs = X @ M.T + np.outer(y, u)  # the examples, preconditioned and moved along u
         residuals = a * y - X @ w
-        gradient = residuals @ inputs
+{damp}        gradient = residuals @ inputs
         rescaling = 1 + yy * (residuals @ residuals)  # less than 1 where yy < 0: shrink, the more the more noise
         preconditioner = eye + xx * (inputs.T @ inputs)
         M, u, w, a = (
@@ -58,10 +70,11 @@ LAYERS = np.array({layers})
 def fit(X, y):
     """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
     X, y = np.asarray(X, float), np.asarray(y, float)
-    M, w = np.eye(X.shape[1]), np.zeros(X.shape[1])
-    for xx, yx in LAYERS:
+{scale}    M, w = np.eye(X.shape[1]), np.zeros(X.shape[1])
+    for {layer}:
         inputs = X @ M.T  # the examples, preconditioned
-        gradient = (y - X @ w) @ inputs
+        residuals = y - X @ w
+{damp}        gradient = residuals @ inputs
         M, w = M + xx * inputs.T @ inputs @ M, w - yx * M.T @ gradient
     return w
 '''
@@ -75,8 +88,8 @@ def fit(X, y):
     """Weights w that predict x @ w, from examples X (n, d) and y (n,)."""
     tokens = np.column_stack([X, y]).astype(float)
     gram, moved = tokens.T @ tokens, np.eye(tokens.shape[1])
-    for p, q in zip(P, Q):
-        layer = np.eye(len(gram)) + (p @ gram @ q).sum(axis=0)  # moves every token
+{scale}    for {layer}:
+        layer = np.eye(len(gram)) + (p @ {gram} @ q).sum(axis=0)  # moves every token
         gram, moved = layer @ gram @ layer.T, layer @ moved
     return -moved[-1, :-1]
 '''
@@ -117,18 +130,46 @@ def export(model: AbstractModel, *, title: str = _TITLE, noise: str = _UNKNOWN, 
 
 
 def _program(model: AbstractModel) -> str:
+    head = ""
+    if (damping := model.damping) is not None:
+        head = _DAMPING.format(rho=_literal(np.asarray(damping.rho)), kappa=_literal(np.asarray(damping.kappa)))
     if model.family == "full":
         p, q = canonical_form(model)
-        return _FULL.format(p=_literal(p), q=_literal(q))
+        return head + _FULL.format(p=_literal(p), q=_literal(q), **_full_parts(damping is not None))
     if model.family == "gd++":
-        return _GDPP.format(layers=_literal(omegas(model)[:, [0, 2]]))
-    return _DIAGONAL.format(layers=_literal(omegas(model)))
+        layers, names = omegas(model)[:, [0, 2]], "xx, yx"
+        return head + _GDPP.format(layers=_literal(layers), **_diagonal_parts(names, damping is not None))
+    parts = _diagonal_parts("xx, xy, yx, yy", damping is not None)
+    return head + _DIAGONAL.format(layers=_literal(omegas(model)), **parts)
+
+
+def _full_parts(is_damped: bool) -> dict[str, str]:
+    """The lines of FULL's program that damping changes."""
+    if not is_damped:
+        return {"scale": "", "layer": "p, q in zip(P, Q)", "gram": "gram"}
+    return {
+        "scale": "    gram = gram / max(1.0, np.linalg.norm(gram[:-1, :-1]) / RHO[0])\n",
+        "layer": "number, (p, q) in enumerate(zip(P, Q))",
+        "gram": "(gram / divisor(gram[:-1, :-1], gram[-1, -1], number))",
+    }
+
+
+def _diagonal_parts(names: str, is_damped: bool) -> dict[str, str]:
+    """The lines of DIAG's or GD++'s program that damping changes."""
+    if not is_damped:
+        return {"scale": "", "layer": f"{names} in LAYERS", "damp": ""}
+    return {
+        "scale": "    scale = divisor(X.T @ X, 0.0, 0) ** 0.5\n    X, y = X / scale, y / scale\n",
+        "layer": "number, rates in enumerate(LAYERS)",
+        "damp": f"        {names} = rates / divisor(inputs.T @ inputs, residuals @ residuals, number)\n",
+    }
 
 
 def _literal(array: np.ndarray) -> str:
     """An array as Python text that gives the same numbers back."""
     if array.ndim == 1:
-        return "[" + ", ".join(repr(float(value)) for value in array) + "]"
+        numbers = (repr(float(value)) if np.isfinite(value) else "np.inf" for value in array)
+        return "[" + ", ".join(numbers) + "]"
     rows = ",\n".join(_literal(part) for part in array)
     return "[\n" + "\n".join("    " + line for line in rows.splitlines()) + ",\n]"
 
@@ -155,9 +196,20 @@ _START = {
 }
 
 
+_DIVISION = {
+    "diag": "ω ← ω / r: Σ = inputsᵀ inputs, λ = ‖residuals‖²,",
+    "gd++": "ω ← ω / r: Σ = inputsᵀ inputs, λ = ‖y − X w‖²,",
+    "full": "in T, G ← G / r: Σ and λ the blocks of G for inputs and label,",
+}
+
+
 def _pseudo_code(model: AbstractModel, title: str) -> str:
     lines = [f"{title}", "", "input: examples X (n × d), y (n)", _START[model.family]]
+    if model.damping is not None:
+        lines += ["X, y ← X, y divided by √max(1, ‖XᵀX‖_F / ρ) with ρ of layer 1"]
     lines += [f"for layer 1 … {model.num_layers}, with the numbers below:"]
+    if model.damping is not None:
+        lines += [f"    {_DIVISION[model.family]} with r = max(1, ‖Σ‖_F / ρ, λ / κ)"]
     lines += [f"    {line}" for line in _STEPS[model.family]]
     lines += ["output: w, which predicts ⟨w, x⟩", ""]
     numbers = "rotation averages of P G Q" if model.family == "full" else "as printed, for a sum over examples"
@@ -165,6 +217,10 @@ def _pseudo_code(model: AbstractModel, title: str) -> str:
     lines += [
         f"{layer:5d} " + " ".join(f"{value:12.5g}" for value in row) for layer, row in enumerate(omegas(model), 1)
     ]
+    if (damping := model.damping) is not None:
+        lines += ["", "thresholds of damping:", "layer           ρ            κ"]
+        pairs = zip(np.asarray(damping.rho), np.asarray(damping.kappa), strict=True)
+        lines += [f"{layer:5d} {rho:12.5g} {kappa:12.5g}" for layer, (rho, kappa) in enumerate(pairs, 1)]
     return "\n".join(lines) + "\n"
 
 
@@ -183,11 +239,20 @@ w &\gets w - \omega_{yx} M^\top \alpha^l""",
         "full": r"""T &= I + \textstyle\sum_k P_k G Q_k \\
 G &\gets T G T^\top, \qquad C \gets T C, \qquad w = -C_{d+1,1:d}""",
     }[model.family]
+    damped_lines = []
+    if (damping := model.damping) is not None:
+        divided = r"G" if model.family == "full" else r"\omega"
+        thresholds = ",\\ ".join(f"{value:.4g}" for value in np.asarray(damping.rho))
+        damped_lines = [
+            rf"\\ {divided} &\text{{ is divided by }} \max(1, \|\Sigma^l\|_F / \rho_l, \lambda^l / \kappa_l),",
+            rf"\quad \rho = ({thresholds})",
+        ]
     return "\n".join(
         [
             f"% {title}",
             r"\begin{align*}",
             update,
+            *damped_lines,
             r"\end{align*}",
             r"\begin{tabular}{rrrrr}",
             r"layer & $\omega_{xx}$ & $\omega_{xy}$ & $\omega_{yx}$ & $\omega_{yy}$ \\ \hline",

@@ -82,15 +82,17 @@ def _call_each() -> list[tuple[Array, ...]]:
         pair, square, row, scalar = (
             jnp.ones(shape, dtype) for shape in ((1, 2, 1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 1), (1,))
         )
-        rates, values, losses = square[0], row[0], (1, 1)
+        rates, values, losses, ranges = square[0], row[0], (1, 1), jnp.ones((1, 1, 2), dtype)
         results += [
-            call_handler("full_forward", (row.shape,), pair, square),
-            call_handler("full_states", ((1, 1, 1, 2, 2),), pair, square),
-            call_handler("full_vjp", (pair.shape,), pair, square, row),
-            call_handler("full_value_and_grad", (losses, pair.shape), pair, square, row, scalar),
-            call_handler("diagonal_forward", (row.shape,), square, square),
-            call_handler("diagonal_vjp", ((1, 1, 1, 2, 2),), square, square, row),
-            call_handler("diagonal_value_and_grad", (losses, (1, 1, 1, 2, 2)), square, square, row, scalar),
+            call_handler("full_forward", (row.shape,), pair, ranges, square),
+            call_handler("full_states", ((1, 1, 1, 2, 2),), pair, ranges, square),
+            call_handler("full_vjp", (pair.shape,), pair, ranges, square, row),
+            call_handler("full_value_and_grad", (losses, pair.shape), pair, ranges, square, row, scalar),
+            call_handler("diagonal_forward", (row.shape,), square, ranges, square),
+            call_handler("diagonal_vjp", ((1, 1, 1, 2, 2),), square, ranges, square, row),
+            call_handler(
+                "diagonal_value_and_grad", (losses, (1, 1, 1, 2, 2)), square, ranges, square, row, scalar
+            ),
             call_handler("polynomial_value_and_grad", ((1,), rates.shape), rates, values, values, scalar),
             call_handler("gram", ((1, 2, 2),), row, values),
         ]

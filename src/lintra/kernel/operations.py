@@ -26,11 +26,17 @@ def _check_rows(name: str, rows: Array, gram: Array) -> None:
         raise ValueError(f"`{name}` must have shape {expected} to fit `gram`, got {rows.shape[1:]}.")
 
 
-def _check_omega(omega: Array, gram: Array) -> None:
+def _check_omega(omega: Array, ranges: Array, gram: Array) -> None:
     _check_model("omega", omega, gram, "(layers, 2, 2)", omega.ndim == 4 and omega.shape[2:] == (2, 2))
+    _check_ranges(ranges, omega.shape[1])
 
 
-def _pair(p: Array, q: Array, gram: Array) -> Array:
+def _check_ranges(ranges: Array, num_layers: int) -> None:
+    if ranges.shape[1:] != (num_layers, 2):
+        raise ValueError(f"`ranges` must have shape {(num_layers, 2)}, got {ranges.shape[1:]}.")
+
+
+def _pair(p: Array, q: Array, ranges: Array, gram: Array) -> Array:
     """P and Q as the kernel takes them, of shape (sets, 2, layers, heads, d+1, d+1)."""
     for name, matrix in (("p", p), ("q", q)):
         square = matrix.ndim == 5 and matrix.shape[3] == matrix.shape[4]
@@ -41,53 +47,62 @@ def _pair(p: Array, q: Array, gram: Array) -> Array:
         raise ValueError(
             f"P and Q are for d = {p.shape[-1] - 1} inputs, the Gram matrices for {gram.shape[-1] - 1}."
         )
+    _check_ranges(ranges, p.shape[1])
     return jnp.stack([p, q], axis=1)
 
 
-def _full_forward(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    pair = _pair(p, q, gram)
-    return call_handler("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), pair, gram)
+def _full_forward(p: Array, q: Array, ranges: Array, gram: Array) -> tuple[Array, ...]:
+    pair = _pair(p, q, ranges, gram)
+    return call_handler("full_forward", ((p.shape[0], gram.shape[1], gram.shape[2] - 1),), pair, ranges, gram)
 
 
-def _full_states(p: Array, q: Array, gram: Array) -> tuple[Array, ...]:
-    pair = _pair(p, q, gram)
-    return call_handler("full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), pair, gram)
+def _full_states(p: Array, q: Array, ranges: Array, gram: Array) -> tuple[Array, ...]:
+    pair = _pair(p, q, ranges, gram)
+    return call_handler(
+        "full_states", ((p.shape[0], gram.shape[1], p.shape[1], *gram.shape[2:]),), pair, ranges, gram
+    )
 
 
-def _full_vjp(p: Array, q: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
-    pair = _pair(p, q, gram)
+def _full_vjp(p: Array, q: Array, ranges: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
+    pair = _pair(p, q, ranges, gram)
     _check_rows("cotangent", cotangent, gram)
-    (pair_gradient,) = call_handler("full_vjp", (pair.shape,), pair, gram, cotangent)
+    (pair_gradient,) = call_handler("full_vjp", (pair.shape,), pair, ranges, gram, cotangent)
     return pair_gradient[:, 0], pair_gradient[:, 1]
 
 
-def _full_value_and_grad(p: Array, q: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, ...]:
-    pair = _pair(p, q, gram)
+def _full_value_and_grad(
+    p: Array, q: Array, ranges: Array, gram: Array, target: Array, clip_norm: Array
+) -> tuple[Array, ...]:
+    pair = _pair(p, q, ranges, gram)
     _check_rows("target", target, gram)
     losses, pair_gradient = call_handler(
-        "full_value_and_grad", ((p.shape[0], gram.shape[1]), pair.shape), pair, gram, target, clip_norm
+        "full_value_and_grad", ((p.shape[0], gram.shape[1]), pair.shape), pair, ranges, gram, target, clip_norm
     )
     return losses, pair_gradient[:, 0], pair_gradient[:, 1]
 
 
-def _diagonal_forward(omega: Array, gram: Array) -> tuple[Array, ...]:
-    _check_omega(omega, gram)
-    return call_handler("diagonal_forward", ((omega.shape[0], gram.shape[1], gram.shape[2] - 1),), omega, gram)
-
-
-def _diagonal_vjp(omega: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
-    _check_omega(omega, gram)
-    _check_rows("cotangent", cotangent, gram)
+def _diagonal_forward(omega: Array, ranges: Array, gram: Array) -> tuple[Array, ...]:
+    _check_omega(omega, ranges, gram)
     return call_handler(
-        "diagonal_vjp", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, gram, cotangent
+        "diagonal_forward", ((omega.shape[0], gram.shape[1], gram.shape[2] - 1),), omega, ranges, gram
     )
 
 
-def _diagonal_value_and_grad(omega: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, ...]:
-    _check_omega(omega, gram)
+def _diagonal_vjp(omega: Array, ranges: Array, gram: Array, cotangent: Array) -> tuple[Array, ...]:
+    _check_omega(omega, ranges, gram)
+    _check_rows("cotangent", cotangent, gram)
+    return call_handler(
+        "diagonal_vjp", ((omega.shape[0], gram.shape[1], *omega.shape[1:]),), omega, ranges, gram, cotangent
+    )
+
+
+def _diagonal_value_and_grad(
+    omega: Array, ranges: Array, gram: Array, target: Array, clip_norm: Array
+) -> tuple[Array, ...]:
+    _check_omega(omega, ranges, gram)
     _check_rows("target", target, gram)
     losses, gradients = (omega.shape[0], gram.shape[1]), (omega.shape[0], gram.shape[1], *omega.shape[1:])
-    return call_handler("diagonal_value_and_grad", (losses, gradients), omega, gram, target, clip_norm)
+    return call_handler("diagonal_value_and_grad", (losses, gradients), omega, ranges, gram, target, clip_norm)
 
 
 def _polynomial_value_and_grad(
@@ -109,11 +124,11 @@ def gram(x: Float[Array, "b n d"], y: Float[Array, "b n"]) -> Float[Array, "b e 
     return call_handler("gram", ((x.shape[0], size, size),), x, y)[0]
 
 
-full_forward = fold_vmap(_full_forward, data={2})
-full_states = fold_vmap(_full_states, data={2})
-full_vjp = fold_vmap(_full_vjp, data={2})
-full_value_and_grad = fold_vmap(_full_value_and_grad, data={2, 3})
-diagonal_forward = fold_vmap(_diagonal_forward, data={1})
-diagonal_vjp = fold_vmap(_diagonal_vjp, data={1})
-diagonal_value_and_grad = fold_vmap(_diagonal_value_and_grad, data={1, 2})
+full_forward = fold_vmap(_full_forward, data={3})
+full_states = fold_vmap(_full_states, data={3})
+full_vjp = fold_vmap(_full_vjp, data={3})
+full_value_and_grad = fold_vmap(_full_value_and_grad, data={3, 4})
+diagonal_forward = fold_vmap(_diagonal_forward, data={2})
+diagonal_vjp = fold_vmap(_diagonal_vjp, data={2})
+diagonal_value_and_grad = fold_vmap(_diagonal_value_and_grad, data={2, 3})
 polynomial_value_and_grad = fold_vmap(_polynomial_value_and_grad, data={1, 2})

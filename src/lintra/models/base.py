@@ -13,6 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
 from lintra.arguments import KeyLike
+from lintra.models.damping import Damping, Ranges
 from lintra.predictor import AbstractLayered, check_precision
 from lintra.statistics.gram import GramStatistics
 
@@ -56,6 +57,8 @@ class AbstractModel(AbstractLayered):
         family: Name of the family, as in `FAMILIES`.
         label: Its name in tables and figures.
         smaller: Name of the next smaller family, whose models `from_smaller` takes. `None`: there is none.
+        damping: How steps are divided outside of the range of training. `None` (default): not at all, as printed.
+        stored_damping: The damping that was stored with the model, which `with_damping` turns on.
     """
 
     family: ClassVar[str]
@@ -64,6 +67,8 @@ class AbstractModel(AbstractLayered):
     _scaled: ClassVar[str]  # the parameter that is n times what is printed
     num_examples: eqx.AbstractVar[int]
     token_dim: eqx.AbstractVar[int]
+    damping: Damping | None = eqx.field(default=None, kw_only=True)
+    stored_damping: Damping | None = eqx.field(default=None, kw_only=True)
 
     @classmethod
     def random(
@@ -116,9 +121,46 @@ class AbstractModel(AbstractLayered):
 
     def parameters(self) -> dict[str, Array]:
         """The parameters by name, each with leading axes (layers, heads)."""
-        return {
-            field.name: getattr(self, field.name) for field in fields(self) if not field.metadata.get("static")
-        }
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """The names of the parameters."""
+        others = {"damping", "stored_damping"}
+        return [
+            field.name for field in fields(cls) if not field.metadata.get("static") and field.name not in others
+        ]
+
+    @property
+    def ranges(self) -> Ranges | None:
+        """Thresholds of the damping for a Gram matrix divided by `num_examples`; `None` without damping."""
+        return None if self.damping is None else self.damping.ranges(self.num_examples)
+
+    def with_damping(self: Model, damping: Damping | None = None) -> Model:
+        """The same model with damped steps, which do not explode on unusual contexts.
+
+        Args:
+            damping: The thresholds, for instance of `lintra.measure_damping`. `None` (default): those that are
+                stored with the model, as published models have them.
+
+        Raises:
+            ValueError: If there are none, or if they are for another number of layers.
+        """
+        damping = damping or self.damping or self.stored_damping
+        if damping is None:
+            raise ValueError(
+                "`damping` must be given, since none is stored with this model: "
+                "`model.with_damping(lintra.measure_damping(model, problem))`, with the problem of its training."
+            )
+        return _replace(self, "damping", damping)
+
+    def without_damping(self: Model) -> Model:
+        """The same model as printed. Its damping stays stored for `with_damping`."""
+        return _replace(self.store_damping(self.stored_damping or self.damping), "damping", None)
+
+    def store_damping(self: Model, damping: Damping | None) -> Model:
+        """The same model, with thresholds that `with_damping` uses. `None`: with none."""
+        return _replace(self, "stored_damping", damping)
 
     def from_printed(self: Model) -> Model:
         """The parameters, given as printed, where P is n times smaller.
@@ -140,17 +182,20 @@ class AbstractModel(AbstractLayered):
 
     def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer, for Gram matrices already divided by `num_examples`."""
-        return self.to_full().final_weights(gram)
+        return self._as_full().final_weights(gram)
 
     def loss(
         self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
         """Mean of `½‖w − target‖²` for Gram matrices already divided by `num_examples`, fast to differentiate."""
-        return self.to_full().loss(gram, target, clip_norm=clip_norm)
+        return self._as_full().loss(gram, target, clip_norm=clip_norm)
 
     def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer, for Gram matrices already divided by `num_examples`."""
-        return self.to_full().layer_maps(gram)
+        return self._as_full().layer_maps(gram)
+
+    def _as_full(self) -> "AbstractModel":
+        return damped_as(self.to_full(), self)
 
     @property
     def omega(self) -> Float[Array, "layers 2 2"]:
@@ -199,6 +244,31 @@ class AbstractModel(AbstractLayered):
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, for every context."""
         return self.implicit(stats).w
+
+
+def _replace(model: Model, name: str, damping: Damping | None) -> Model:
+    """Return a model with another damping."""
+    if damping is not None and damping.rho.shape != (model.num_layers,):
+        raise ValueError(
+            f"`damping` must have thresholds for {model.num_layers} layers, got {damping.rho.shape[0]}."
+        )
+    changed = object.__new__(type(model))  # not by `__init__`, which would validate the parameters again
+    for field in fields(model):
+        object.__setattr__(changed, field.name, damping if field.name == name else getattr(model, field.name))
+    return changed
+
+
+def scale_labels(model: Model, label_scale: float) -> Model:
+    """Return a model whose damping is for labels `label_scale` times as large."""
+    for name in ("damping", "stored_damping"):
+        if (damping := getattr(model, name)) is not None:
+            model = _replace(model, name, damping.for_label_scale(label_scale))
+    return model
+
+
+def damped_as(model: Model, other: AbstractModel) -> Model:
+    """Return a model with the damping of another one, which it was converted from."""
+    return _replace(model.store_damping(other.stored_damping), "damping", other.damping)
 
 
 @partial(jax.jit, static_argnums=0)

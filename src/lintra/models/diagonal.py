@@ -14,43 +14,54 @@ from jaxtyping import Array, ArrayLike, Float
 from lintra import arguments
 from lintra.kernel import library, operations
 from lintra.kernel.precision import in_64_bits
-from lintra.models.base import AbstractModel, check_matrices
+from lintra.models.base import AbstractModel, check_matrices, damped_as, scale_labels
+from lintra.models.damping import Ranges
 from lintra.models.full import Full, full_states
-from lintra.models.recursion import Gram, clip_limit, gram_cotangent, in_one_batch, plain_loss, run_layers
+from lintra.models.recursion import (
+    Gram,
+    all_ranges,
+    clip_limit,
+    data_cotangents,
+    in_one_batch,
+    plain_loss,
+    run_layers,
+)
 from lintra.problem.loss import half_square
 
 
 def diagonal_recursion(
-    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+    omega: Float[Array, "layers 2 2"], gram: Gram, ranges: Ranges | None = None, *, native: bool = True
 ) -> Float[Array, "*batch d"]:
     """The implicit weights after the last layer when P and Q are diagonal, Eq. (10).
 
     A layer is `[[ω_xx, ω_xy], [ω_yx, ω_yy]]`.
     """
     if native and library.supports(omega, gram):
-        return in_one_batch(partial(_diagonal, omega), gram)
-    return -diagonal_states(omega, gram, native=False)[..., -1, -1, :-1]
+        return in_one_batch(partial(_diagonal, omega, all_ranges(ranges, omega)), gram)
+    return -diagonal_states(omega, gram, ranges, native=False)[..., -1, -1, :-1]
 
 
 def diagonal_gradients(
     omega: Float[Array, "layers 2 2"],
     gram: Float[Array, "b e e"],
     cotangent: Float[Array, "b d"],
+    ranges: Ranges | None = None,
     *,
     native: bool = True,
 ) -> Float[Array, "b layers 2 2"]:
     """For every context, the gradient of `⟨cotangent, w⟩` by the ω, with w the weights after the last layer."""
     if native and library.supports(gram):
-        return operations.diagonal_vjp(omega[None], gram[None], cotangent[None])[0][0]
+        thresholds = all_ranges(ranges, omega)
+        return operations.diagonal_vjp(omega[None], thresholds[None], gram[None], cotangent[None])[0][0]
 
     def along(omega: Array, gram: Float[Array, "e e"], cotangent: Float[Array, " d"]) -> Float[Array, ""]:
-        return diagonal_recursion(omega, gram, native=False) @ cotangent
+        return diagonal_recursion(omega, gram, ranges, native=False) @ cotangent
 
     return jax.vmap(jax.grad(along), in_axes=(None, 0, 0))(omega, gram, cotangent)
 
 
 def diagonal_states(
-    omega: Float[Array, "layers 2 2"], gram: Gram, *, native: bool = True
+    omega: Float[Array, "layers 2 2"], gram: Gram, ranges: Ranges | None = None, *, native: bool = True
 ) -> Float[Array, "*batch layers e e"]:
     """The matrix C after every layer when P and Q are diagonal.
 
@@ -63,55 +74,62 @@ def diagonal_states(
         eye = jnp.eye(dim + 1, dtype=omega.dtype)
         p = jnp.moveaxis(omega, -1, -2)[:, :, block, None] * eye
         q = jnp.broadcast_to(jnp.eye(2, dtype=omega.dtype)[:, block, None] * eye, p.shape)
-        return full_states(p, q, gram)
+        return full_states(p, q, gram, ranges)
 
     def transition(omega: Float[Array, "2 2"], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
         return jnp.eye(dim + 1, dtype=gram.dtype) + omega[block][:, block] * gram
 
-    return in_one_batch(jax.vmap(partial(run_layers, transition, omega)), gram)
+    return in_one_batch(jax.vmap(partial(run_layers, transition, omega, ranges)), gram)
 
 
 @jax.custom_vjp
-def _diagonal(omega: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
-    return operations.diagonal_forward(omega[None], gram[None])[0][0]
+def _diagonal(omega: Array, ranges: Ranges, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return operations.diagonal_forward(omega[None], ranges[None], gram[None])[0][0]
 
 
-def _diagonal_backward(inputs: tuple[Array, Array], cotangent: Float[Array, "b d"]) -> tuple[Array, Array]:
-    omega, gram = inputs
-    (omega_gradient,) = operations.diagonal_vjp(omega[None], gram[None], cotangent[None])
-    return omega_gradient[0].sum(axis=0), gram_cotangent(
-        partial(diagonal_recursion, omega, native=False), gram, cotangent
-    )
+def _diagonal_backward(inputs: tuple[Array, ...], cotangent: Float[Array, "b d"]) -> tuple[Array, ...]:
+    omega, ranges, gram = inputs
+    (omega_gradient,) = operations.diagonal_vjp(omega[None], ranges[None], gram[None], cotangent[None])
+
+    def plain(ranges: Ranges, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+        return diagonal_recursion(omega, gram, ranges, native=False)
+
+    return omega_gradient[0].sum(axis=0), *data_cotangents(plain, (ranges, gram), cotangent)
 
 
-_diagonal.defvjp(lambda omega, gram: (_diagonal(omega, gram), (omega, gram)), _diagonal_backward)
+_diagonal.defvjp(lambda *inputs: (_diagonal(*inputs), inputs), _diagonal_backward)
 
 
 def diagonal_loss(
     omega: Float[Array, "layers 2 2"],
     gram: Float[Array, "b e e"],
     target: Float[Array, "b d"],
+    ranges: Ranges | None = None,
     *,
     clip_norm: float | None = None,
     native: bool = True,
 ) -> Float[Array, ""]:
     """Mean distance to the target for DIAG and GD++, from the ω of every layer."""
     if native and library.supports(gram):
-        return _diagonal_loss(omega, gram, target, clip_limit(clip_norm, gram))
-    return plain_loss(partial(diagonal_recursion, omega, native=False), gram, target, clip_norm)
+        return _diagonal_loss(omega, all_ranges(ranges, omega), gram, target, clip_limit(clip_norm, gram))
+    return plain_loss(partial(diagonal_recursion, omega, ranges=ranges, native=False), gram, target, clip_norm)
 
 
 @jax.custom_vjp
-def _diagonal_loss(omega: Array, gram: Array, target: Array, clip_norm: Array) -> Float[Array, ""]:
-    return half_square(diagonal_recursion(omega, gram) - target).mean()
+def _diagonal_loss(omega: Array, ranges: Ranges, gram: Array, target: Array, clip_norm: Array) -> Float[Array, ""]:
+    return half_square(diagonal_recursion(omega, gram, ranges) - target).mean()
 
 
-def _diagonal_loss_forward(omega: Array, gram: Array, target: Array, clip_norm: Array) -> tuple[Array, Array]:
-    losses, gradients = operations.diagonal_value_and_grad(omega[None], gram[None], target[None], clip_norm[None])
+def _diagonal_loss_forward(
+    omega: Array, ranges: Ranges, gram: Array, target: Array, clip_norm: Array
+) -> tuple[Array, Array]:
+    losses, gradients = operations.diagonal_value_and_grad(
+        omega[None], ranges[None], gram[None], target[None], clip_norm[None]
+    )
     return losses[0].mean(), gradients[0].mean(axis=0)
 
 
-_diagonal_loss.defvjp(_diagonal_loss_forward, lambda gradient, scale: (scale * gradient, None, None, None))
+_diagonal_loss.defvjp(_diagonal_loss_forward, lambda gradient, scale: (scale * gradient, None, None, None, None))
 
 
 class AbstractDiagonal(AbstractModel):
@@ -124,17 +142,17 @@ class AbstractDiagonal(AbstractModel):
 
     def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
-        return diagonal_recursion(self.omega, gram)
+        return diagonal_recursion(self.omega, gram, self.ranges)
 
     def loss(
         self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
         """Mean of `½‖w − target‖²`, which the kernel makes together with its gradient."""
-        return diagonal_loss(self.omega, gram, target, clip_norm=clip_norm)
+        return diagonal_loss(self.omega, gram, target, self.ranges, clip_norm=clip_norm)
 
     def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
-        return diagonal_states(self.omega, gram)
+        return diagonal_states(self.omega, gram, self.ranges)
 
 
 class Diagonal(AbstractDiagonal):
@@ -200,15 +218,16 @@ class Diagonal(AbstractDiagonal):
         """The model for labels `label_scale` times as large."""
         with in_64_bits():
             scale = jnp.asarray([1.0, 1 / label_scale**2], self.q.dtype)
-            return eqx.tree_at(lambda model: model.q, self, self.q * scale)
+            return scale_labels(eqx.tree_at(lambda model: model.q, self, self.q * scale), label_scale)
 
     def with_dim(self, dim: int) -> "Diagonal":
-        """The same numbers for another number of inputs."""
+        """The same numbers for another number of inputs, as printed: thresholds of damping are for one d."""
         return Diagonal(self.p, self.q, self.num_examples, dim)
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""
-        return Full(_expand(self.p, self.dim), _expand(self.q, self.dim), self.num_examples)
+        full = Full(_expand(self.p, self.dim), _expand(self.q, self.dim), self.num_examples)
+        return damped_as(full, self)
 
 
 def _expand(pair: Float[Array, "layers heads 2"], dim: int) -> Float[Array, "layers heads e e"]:

@@ -23,6 +23,11 @@ PAPER_FAMILIES = tuple(family.family for family in (GDPlusPlus, Diagonal, Full))
 """The families of the paper by name, in the order of Table 1."""
 
 
+def without_thresholds(model: AbstractModel) -> AbstractModel:
+    """Return a model as printed, with no damping stored: thresholds are measured after training."""
+    return model.without_damping().store_damping(None)
+
+
 def to_family(model: AbstractModel, family: str, num_heads: int) -> AbstractModel:
     """Convert a model to a family that contains its own, with at least as many heads.
 
@@ -34,6 +39,7 @@ def to_family(model: AbstractModel, family: str, num_heads: int) -> AbstractMode
     Returns:
         A model that gives the same weights.
     """
+    model = without_thresholds(model)
     path, name = [], family
     while name is not None and name != model.family:
         path.append(FAMILIES[name])
@@ -65,6 +71,7 @@ def split_heads(num_heads: int) -> Float[np.ndarray, " heads"]:
 
 def insert_zero_layer(model: AbstractModel, position: int | None) -> AbstractModel:
     """Insert a layer of zeros, which changes no token, at a position; `None` inserts none."""
+    model = without_thresholds(model)
     if position is None:
         return model
     return jax.tree.map(lambda leaf: jnp.insert(leaf, position, 0.0, axis=0), model)
@@ -72,7 +79,7 @@ def insert_zero_layer(model: AbstractModel, position: int | None) -> AbstractMod
 
 def stack(models: list[AbstractModel]) -> AbstractModel:
     """Stack models of one shape along a new leading axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *models)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *map(without_thresholds, models))
 
 
 def pad_layers(model: AbstractModel, num_layers: int) -> AbstractModel:
@@ -81,4 +88,4 @@ def pad_layers(model: AbstractModel, num_layers: int) -> AbstractModel:
     def pad(leaf: Float[Array, "layers heads ..."]) -> Float[Array, "more heads ..."]:
         return jnp.pad(leaf, [(0, num_layers - leaf.shape[0])] + [(0, 0)] * (leaf.ndim - 1))
 
-    return jax.tree.map(pad, model)
+    return jax.tree.map(pad, without_thresholds(model))

@@ -13,22 +13,41 @@ from jaxtyping import Array, ArrayLike, Float
 from lintra import arguments
 from lintra.kernel import library, operations
 from lintra.kernel.precision import in_64_bits
-from lintra.models.base import AbstractModel, check_matrices
-from lintra.models.recursion import Gram, clip_limit, gram_cotangent, in_one_batch, plain_loss, run_layers
+from lintra.models.base import AbstractModel, check_matrices, scale_labels
+from lintra.models.damping import Ranges
+from lintra.models.recursion import (
+    Gram,
+    all_ranges,
+    clip_limit,
+    data_cotangents,
+    in_one_batch,
+    plain_loss,
+    run_layers,
+)
 from lintra.problem.loss import half_square
 
 
 def full_recursion(
-    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+    p: Float[Array, "layers heads e e"],
+    q: Float[Array, "layers heads e e"],
+    gram: Gram,
+    ranges: Ranges | None = None,
+    *,
+    native: bool = True,
 ) -> Float[Array, "*batch d"]:
     """The implicit weights after the last layer, for any P and Q of Eq. (3) and any number of contexts."""
     if native and library.supports(p, q, gram):
-        return in_one_batch(partial(_full, p, q), gram)
-    return -full_states(p, q, gram, native=False)[..., -1, -1, :-1]
+        return in_one_batch(partial(_full, p, q, all_ranges(ranges, p)), gram)
+    return -full_states(p, q, gram, ranges, native=False)[..., -1, -1, :-1]
 
 
 def full_states(
-    p: Float[Array, "layers heads e e"], q: Float[Array, "layers heads e e"], gram: Gram, *, native: bool = True
+    p: Float[Array, "layers heads e e"],
+    q: Float[Array, "layers heads e e"],
+    gram: Gram,
+    ranges: Ranges | None = None,
+    *,
+    native: bool = True,
 ) -> Float[Array, "*batch layers e e"]:
     """The matrix C after every layer, for any P and Q of Eq. (3)."""
 
@@ -37,43 +56,44 @@ def full_states(
         return jnp.eye(gram.shape[-1], dtype=gram.dtype) + jnp.sum(p @ gram @ q, axis=0)
 
     def plain(gram: Gram) -> Float[Array, "b layers e e"]:
-        return jax.vmap(partial(run_layers, transition, (p, q)))(gram)
+        return jax.vmap(partial(run_layers, transition, (p, q), ranges))(gram)
 
     if native and library.supports(p, q, gram):
-        return in_one_batch(partial(_states, p, q), gram)
+        return in_one_batch(partial(_states, p, q, all_ranges(ranges, p)), gram)
     return in_one_batch(plain, gram)
 
 
 @jax.custom_vjp
-def _full(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
-    return operations.full_forward(p[None], q[None], gram[None])[0][0]
+def _full(p: Array, q: Array, ranges: Ranges, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+    return operations.full_forward(p[None], q[None], ranges[None], gram[None])[0][0]
 
 
-def _full_backward(
-    inputs: tuple[Array, Array, Array], cotangent: Float[Array, "b d"]
-) -> tuple[Array, Array, Array]:
-    p, q, gram = inputs
-    p_gradient, q_gradient = operations.full_vjp(p[None], q[None], gram[None], cotangent[None])
-    return (
-        p_gradient[0],
-        q_gradient[0],
-        gram_cotangent(partial(full_recursion, p, q, native=False), gram, cotangent),
-    )
+def _full_backward(inputs: tuple[Array, ...], cotangent: Float[Array, "b d"]) -> tuple[Array, ...]:
+    p, q, ranges, gram = inputs
+    p_gradient, q_gradient = operations.full_vjp(p[None], q[None], ranges[None], gram[None], cotangent[None])
+
+    def plain(ranges: Ranges, gram: Float[Array, "b e e"]) -> Float[Array, "b d"]:
+        return full_recursion(p, q, gram, ranges, native=False)
+
+    return p_gradient[0], q_gradient[0], *data_cotangents(plain, (ranges, gram), cotangent)
 
 
-_full.defvjp(lambda p, q, gram: (_full(p, q, gram), (p, q, gram)), _full_backward)
+_full.defvjp(lambda *inputs: (_full(*inputs), inputs), _full_backward)
 
 
 @jax.custom_vjp
-def _states(p: Array, q: Array, gram: Float[Array, "b e e"]) -> Float[Array, "b layers e e"]:
-    return operations.full_states(p[None], q[None], gram[None])[0][0]
+def _states(p: Array, q: Array, ranges: Ranges, gram: Float[Array, "b e e"]) -> Float[Array, "b layers e e"]:
+    return operations.full_states(p[None], q[None], ranges[None], gram[None])[0][0]
 
 
-def _states_backward(inputs: tuple[Array, Array, Array], cotangent: Array) -> tuple[Array, Array, Array]:
-    return jax.vjp(partial(full_states, native=False), *inputs)[1](cotangent)
+def _states_backward(inputs: tuple[Array, ...], cotangent: Array) -> tuple[Array, ...]:
+    def plain(p: Array, q: Array, ranges: Ranges, gram: Array) -> Array:
+        return full_states(p, q, gram, ranges, native=False)
+
+    return jax.vjp(plain, *inputs)[1](cotangent)
 
 
-_states.defvjp(lambda p, q, gram: (_states(p, q, gram), (p, q, gram)), _states_backward)
+_states.defvjp(lambda *inputs: (_states(*inputs), inputs), _states_backward)
 
 
 def full_loss(
@@ -81,32 +101,36 @@ def full_loss(
     q: Float[Array, "layers heads e e"],
     gram: Float[Array, "b e e"],
     target: Float[Array, "b d"],
+    ranges: Ranges | None = None,
     *,
     clip_norm: float | None = None,
     native: bool = True,
 ) -> Float[Array, ""]:
     """Mean loss `½‖w − target‖²` of FULL; the kernel computes it and its gradient in one pass."""
     if native and library.supports(gram):
-        return _full_loss(p, q, gram, target, clip_limit(clip_norm, gram))
-    return plain_loss(partial(full_recursion, p, q, native=False), gram, target, clip_norm)
+        return _full_loss(p, q, all_ranges(ranges, p), gram, target, clip_limit(clip_norm, gram))
+    return plain_loss(partial(full_recursion, p, q, ranges=ranges, native=False), gram, target, clip_norm)
 
 
 @jax.custom_vjp
-def _full_loss(p: Array, q: Array, gram: Array, target: Array, clip_norm: Array) -> Float[Array, ""]:
-    return half_square(full_recursion(p, q, gram) - target).mean()
+def _full_loss(
+    p: Array, q: Array, ranges: Ranges, gram: Array, target: Array, clip_norm: Array
+) -> Float[Array, ""]:
+    return half_square(full_recursion(p, q, gram, ranges) - target).mean()
 
 
 def _full_loss_forward(
-    p: Array, q: Array, gram: Array, target: Array, clip_norm: Array
+    p: Array, q: Array, ranges: Ranges, gram: Array, target: Array, clip_norm: Array
 ) -> tuple[Array, tuple[Array, Array]]:
     losses, p_gradient, q_gradient = operations.full_value_and_grad(
-        p[None], q[None], gram[None], target[None], clip_norm[None]
+        p[None], q[None], ranges[None], gram[None], target[None], clip_norm[None]
     )
     return losses[0].mean(), (p_gradient[0] / len(gram), q_gradient[0] / len(gram))
 
 
 _full_loss.defvjp(
-    _full_loss_forward, lambda gradients, scale: (scale * gradients[0], scale * gradients[1], None, None, None)
+    _full_loss_forward,
+    lambda gradients, scale: (scale * gradients[0], scale * gradients[1], None, None, None, None),
 )
 
 
@@ -182,7 +206,8 @@ class Full(AbstractModel):
         with in_64_bits():
             scale = jnp.ones(self.token_dim, self.p.dtype).at[-1].set(1 / label_scale)
             matrices = self.p / scale[:, None] * scale, self.q * scale[:, None] * scale
-            return eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+            model = eqx.tree_at(lambda model: (model.p, model.q), self, matrices)
+            return scale_labels(model, label_scale)
 
     @classmethod
     def from_smaller(cls, model: AbstractModel) -> "Full":
@@ -206,14 +231,14 @@ class Full(AbstractModel):
 
     def final_weights(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch d"]:
         """The implicit weights after the last layer."""
-        return full_recursion(self.p, self.q, gram)
+        return full_recursion(self.p, self.q, gram, self.ranges)
 
     def loss(
         self, gram: Float[Array, "b e e"], target: Float[Array, "b d"], *, clip_norm: float | None = None
     ) -> Float[Array, ""]:
         """Mean of `½‖w − target‖²`, which the kernel makes together with its gradient."""
-        return full_loss(self.p, self.q, gram, target, clip_norm=clip_norm)
+        return full_loss(self.p, self.q, gram, target, self.ranges, clip_norm=clip_norm)
 
     def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
-        return full_states(self.p, self.q, gram)
+        return full_states(self.p, self.q, gram, self.ranges)

@@ -1,6 +1,7 @@
 """GD++: DIAG without attention from labels, so that every layer is a polynomial in Σ, Eq. (11)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import equinox as eqx
@@ -13,9 +14,50 @@ from lintra import arguments
 from lintra.kernel import library, operations
 from lintra.kernel.plain import is_plain
 from lintra.kernel.precision import in_64_bits
+from lintra.models.base import damped_as, scale_labels
+from lintra.models.damping import Ranges
 from lintra.models.diagonal import AbstractDiagonal, Diagonal
 from lintra.models.full import Full
 from lintra.statistics.gram import GramStatistics
+
+
+def damped_response(
+    rates: Float[Array, "layers 2"],
+    ranges: Ranges,
+    eigenvalues: Float[Array, " d"],
+    coordinates: Float[Array, " d"],
+    label_energy: Float[Array, ""],
+) -> Float[Array, "layers d"]:
+    """The factors f of damped GD++ after every layer, `w = Σᵢ fᵢ αᵢ vᵢ`, for one context in Σ's eigenbasis.
+
+    The divisor of a layer couples the eigenvalues, since ‖Σˡ‖_F is a sum over all of them. A layer costs O(d).
+
+    Args:
+        rates: `[ω_xx, ω_yx]` of every layer.
+        ranges: Thresholds of damping.
+        eigenvalues: All eigenvalues of Σ.
+        coordinates: α along the eigenvectors.
+        label_energy: λ, the sum of squared labels.
+    """
+    # The context is scaled by one number c: s, α and λ are multiplied by it, and w = f α stays.
+    norm = jnp.sqrt(jnp.sum(eigenvalues**2))
+    c = 1 / jnp.maximum(1, norm / ranges[0, 0])
+    s, alpha, labels = c * eigenvalues, c * coordinates, c * label_energy
+
+    def step(state: tuple[Array, ...], layer: tuple[Array, Array]) -> tuple[tuple[Array, ...], Array]:
+        m, f, remainder, labels = state
+        rate, (rho, kappa) = layer
+        z = m**2 * s  # eigenvalues of Σˡ
+        r = jnp.maximum(jnp.maximum(1, jnp.sqrt(jnp.sum(z**2)) / rho), labels / kappa)
+        xx, yx = rate / r
+        # αˡ = m · remainder · α, and λˡ⁺¹ = λˡ + 2 ω_yx ‖αˡ‖² + ω_yx² αˡᵀ Σˡ αˡ
+        current = m * remainder * alpha
+        labels = labels + 2 * yx * jnp.sum(current**2) + yx**2 * jnp.sum(z * current**2)
+        f, remainder = f - yx * m**2 * remainder, remainder * (1 + yx * z)
+        return (m * (1 + xx * z), f, remainder, labels), c * f
+
+    start = jnp.ones_like(s), jnp.zeros_like(s), jnp.ones_like(s), labels
+    return jax.lax.scan(step, start, (rates, ranges))[1]
 
 
 def spectral_recursion(
@@ -140,6 +182,7 @@ class GDPlusPlus(AbstractDiagonal):
         self, eigenvalues: Float[Array, "*k"]
     ) -> tuple[Float[Array, "layers *k"], Float[Array, "layers *k"]]:
         """The same with `1 − s f`, which is known to its last digit even where it is tiny."""
+        self._require_printed("response")
         f, rho = spectral_recursion(self.rates.sum(axis=1), eigenvalues / self.num_examples)
         return f / self.num_examples, rho
 
@@ -155,29 +198,43 @@ class GDPlusPlus(AbstractDiagonal):
         `wishart_quadrature`.
         `noise_var` is E[σ²].
         """
+        self._require_printed("spectral_loss")
         rates = self.rates.sum(axis=1)
         return polynomial_loss(rates, eigenvalues / self.num_examples, node_weights, noise_var / self.num_examples)
+
+    def _require_printed(self, name: str) -> None:
+        if self.damping is not None:
+            raise ValueError(
+                f"`{name}` is defined for the model as printed: a damped model is no polynomial in Σ. "
+                "Call `model.without_damping()` first."
+            )
 
     def spectral_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, computed in Σ's eigenbasis."""
         s, vectors = jnp.linalg.eigh(stats.xx)
         coordinates = jnp.einsum("...ij,...i->...j", vectors, stats.xy)
-        responses = jnp.moveaxis(self.response(s), 0, -2)
+        if self.ranges is None:
+            responses = jnp.moveaxis(self.response(s), 0, -2)
+        else:
+            n = self.num_examples
+            respond = partial(damped_response, self.rates.sum(axis=1), self.ranges)
+            respond = jnp.vectorize(respond, signature="(d),(d),()->(l,d)")
+            responses = respond(s / n, coordinates / n, stats.yy / n) / n
         return jnp.einsum("...ij,...lj->...li", vectors, responses * coordinates[..., None, :])
 
     def for_label_scale(self, label_scale: float) -> "GDPlusPlus":
         """The model for labels `label_scale` times as large: itself, since it attends to inputs only."""
-        return self
+        return scale_labels(self, label_scale)
 
     def with_dim(self, dim: int) -> "GDPlusPlus":
-        """The same numbers for another number of inputs."""
+        """The same numbers for another number of inputs, as printed: thresholds of damping are for one d."""
         return GDPlusPlus(self.rates, self.num_examples, dim)
 
     def to_diagonal(self) -> Diagonal:
         """The same model as a member of DIAG, with `q_x = 1` and `q_y = 0`."""
         with in_64_bits():
             q = jnp.stack([jnp.ones_like(self.rates[..., 0]), jnp.zeros_like(self.rates[..., 0])], axis=-1)
-            return Diagonal(self.rates, q, self.num_examples, self.dim)
+            return damped_as(Diagonal(self.rates, q, self.num_examples, self.dim), self)
 
     def to_full(self) -> Full:
         """The same model as a member of FULL."""

@@ -1,4 +1,4 @@
-"""What every family's recursion is built on: the layer T = I + Σₖ Pₖ G Qₖ, run over all layers."""
+"""What every family's recursion is built on: the layer T = I + Σₖ Pₖ (G/r) Qₖ, run over all layers."""
 
 from collections.abc import Callable
 
@@ -8,30 +8,40 @@ from jaxtyping import Array, Float, PyTree
 
 from lintra import arguments
 from lintra.kernel.plain import is_plain
+from lintra.models.damping import Ranges, divisor, no_ranges, scale_context
 from lintra.problem.loss import half_square, metric_loss
 
 Gram = Float[Array, "*batch e e"]
 
 
 def run_layers(
-    transition: Callable[..., Float[Array, "e e"]], layers: PyTree[Array], gram: Float[Array, "e e"]
+    transition: Callable[..., Float[Array, "e e"]],
+    layers: PyTree[Array],
+    ranges: Ranges | None,
+    gram: Float[Array, "e e"],
 ) -> Float[Array, "layers e e"]:
     """Run all layers on one context, and return the matrix C after every layer.
 
     Args:
         transition: Gives T of a layer from its parameters and the Gram matrix before it.
         layers: Parameters with a leading axis of layers.
+        ranges: Thresholds of damping. `None`: the layers are as printed.
         gram: The Gram matrix of the context, shape (d+1, d+1).
     """
 
-    def step(state: tuple[Array, Array], layer: PyTree[Array]) -> tuple[tuple[Array, Array], Array]:
+    def step(
+        state: tuple[Array, Array], layer: tuple[PyTree[Array], Array | None]
+    ) -> tuple[tuple[Array, Array], Array]:
         gram, implicit_map = state
-        t = transition(layer, gram)
+        parameters, thresholds = layer
+        t = transition(parameters, gram if thresholds is None else gram / divisor(gram, thresholds))
         implicit_map = t @ implicit_map  # Lemma 4.3
         return (t @ gram @ t.T, implicit_map), implicit_map
 
+    if ranges is not None:
+        gram = scale_context(gram, ranges[0])
     start = (gram, jnp.eye(gram.shape[-1], dtype=gram.dtype))
-    return jax.lax.scan(step, start, layers)[1]
+    return jax.lax.scan(step, start, (layers, ranges))[1]
 
 
 def in_one_batch(function: Callable[[Array], Array], gram: Gram) -> Array:
@@ -40,9 +50,16 @@ def in_one_batch(function: Callable[[Array], Array], gram: Gram) -> Array:
     return result.reshape(*gram.shape[:-2], *result.shape[1:])
 
 
-def gram_cotangent(function: Callable[[Array], Array], gram: Float[Array, "b e e"], cotangent: Array) -> Array:
-    """The cotangent of the Gram matrices, in plain JAX. Compiled code that does not use it drops it."""
-    return jax.vjp(function, gram)[1](cotangent)[0]
+def all_ranges(ranges: Ranges | None, parameters: Float[Array, "layers ..."]) -> Ranges:
+    """Thresholds as the kernel takes them, where infinity stands for none."""
+    return no_ranges(parameters.shape[0], parameters.dtype) if ranges is None else ranges
+
+
+def data_cotangents(
+    function: Callable[..., Array], data: tuple[Array, ...], cotangent: Array
+) -> tuple[Array, ...]:
+    """The cotangents of thresholds and Gram matrices, in plain JAX. Compiled code drops those it does not use."""
+    return jax.vjp(function, *data)[1](cotangent)
 
 
 def clip_limit(clip_norm: float | None, gram: Float[Array, "b e e"]) -> Float[Array, ""]:

@@ -3,6 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from lintra.models.damping import Damping
+
 
 def forward(
     P: Float[Array, "layers heads e e"],
@@ -10,17 +12,28 @@ def forward(
     x: Float[Array, "n d"],
     y: Float[Array, " n"],
     query: Float[Array, " d"],
+    damping: Damping | None = None,
 ) -> list[Float[Array, "n+1 e"]]:
     """All tokens after every layer; the first n are the context, the last is the query `(x_query, 0)`.
 
-    The query attends to the context and nothing attends to the query.
+    The query attends to the context and nothing attends to the query. With `damping` all tokens are divided by one
+    number first, and each layer's change by another. The tokens that are returned are multiplied back.
     """
     context = jnp.concatenate([x, y[:, None]], axis=1)
     tokens = jnp.concatenate([context, jnp.append(query, 0.0)[None]], axis=0)
+    scale = 1.0
+    if damping is not None:
+        scale = jnp.sqrt(jnp.maximum(1.0, _input_norm(tokens) / damping.rho[0]))
+        tokens = tokens / scale
     history = []
-    for p, q in zip(P, Q, strict=True):
-        tokens = tokens + sum(_head(p_k, q_k, tokens) for p_k, q_k in zip(p, q, strict=True))
-        history.append(tokens)
+    for layer, (p, q) in enumerate(zip(P, Q, strict=True)):
+        change = sum(_head(p_k, q_k, tokens) for p_k, q_k in zip(p, q, strict=True))
+        if damping is not None:
+            labels = jnp.sum(tokens[:-1, -1] ** 2)
+            ratios = _input_norm(tokens) / damping.rho[layer], labels / damping.kappa[layer]
+            change = change / jnp.maximum(1.0, jnp.maximum(*ratios))
+        tokens = tokens + change
+        history.append(tokens * scale)
     return history
 
 
@@ -28,3 +41,9 @@ def _head(p: Float[Array, "e e"], q: Float[Array, "e e"], tokens: Float[Array, "
     context = tokens[:-1]
     scores = jnp.einsum("ja,ab,ib->ij", context, q, tokens)  # ⟨e_j, Q e_i⟩
     return jnp.einsum("ij,ab,jb->ia", scores, p, context)  # Σ_j score · P e_j
+
+
+def _input_norm(tokens: Float[Array, "m e"]) -> Float[Array, ""]:
+    """‖Σ‖_F of the context."""
+    inputs = tokens[:-1, :-1]
+    return jnp.linalg.norm(inputs.T @ inputs)

@@ -14,6 +14,7 @@ from lintra.arguments import KeyLike, random_key
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.evaluation.comparison import Comparison
 from lintra.models.base import AbstractModel
+from lintra.models.thresholds import measure_damping
 from lintra.runtime import memory
 from lintra.runtime.processes import as_completed
 from lintra.runtime.progress import SILENT, Progress
@@ -77,6 +78,11 @@ def _entries(
     store = Store(folder)
     models = {cell.name: store.load(cell) for cell in cells}
     comparison = evaluate(models, cells[0].spec.problem, num_sequences=num_sequences, key=key)
+    thresholds_key = jax.random.fold_in(key, 1)  # other sequences than those of the losses
+    models = {
+        name: model.store_damping(measure_damping(model, cells[0].spec.problem, key=thresholds_key))
+        for name, model in models.items()
+    }
     seconds, entries = store.seconds(), {}
     by_name: dict[str, list[Cell]] = {}
     for cell in cells:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lintra import arguments
 from lintra.models.families import FAMILIES
-from lintra.zoo.model_file import LIMITS, check_sizes, parameter_names, printed_noise
+from lintra.zoo.model_file import LIMITS, check_record, check_sizes, printed_noise
 
 Card = dict[str, Any]
 """Family, layers, heads, context, dim, noise, recipe, seeds, seconds, adjusted loss, tail, hash."""
@@ -60,7 +60,7 @@ def parse_cards(text: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, C
         raise ValueError(f"`cards` must be a JSON object, got {type(cards).__name__}.")
     checked = {check_name(name): check_card(name, card) for name, card in cards.items()}
     expected = {
-        f"{name}/{part}" for name, card in checked.items() for part in parameter_names(FAMILIES[card["family"]])
+        f"{name}/{part}" for name, card in checked.items() for part in FAMILIES[card["family"]].parameter_names()
     }
     if expected != set(shapes):
         odd = min(expected ^ set(shapes))
@@ -90,6 +90,8 @@ def check_card(name: str, card: Any) -> Card:
             raise ValueError(f"`sha256` must be 64 hexadecimal digits, got {card.get('sha256')!r:.99}.")
         for field, value in card.items():
             _check_plain(field, value)
+        if card.get("damping") is not None:
+            check_record(card["damping"], card["layers"])
         noise = card.get("noise") or ""
         if not isinstance(noise, str):
             raise ValueError(f"`noise` must be text, got {noise!r:.99}.")

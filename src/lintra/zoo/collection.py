@@ -12,7 +12,7 @@ from lintra.models.base import AbstractModel
 from lintra.models.families import FAMILIES
 from lintra.runtime.files import json_safe
 from lintra.zoo.card import Card, check_card, check_name, parse_cards
-from lintra.zoo.model_file import check_model, check_numbers
+from lintra.zoo.model_file import check_model, check_numbers, damping_record, with_record
 from lintra.zoo.tensors import digest, read_tensors, write_tensors
 
 _FORMAT = "lintra-zoo-1"
@@ -51,7 +51,7 @@ class Zoo:
         with in_64_bits():
             model = FAMILIES[card["family"]].from_parameters(parameters, card["context"], card["dim"])
             check_model(model, card)
-        return model
+            return with_record(model, card.get("damping"))
 
     def card(self, name: str) -> Card:
         """The card of this name."""
@@ -75,5 +75,7 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
             "context": model.num_examples,
             "dim": model.dim,
         }
+        if (damping := damping_record(model)) is not None:
+            sizes["damping"] = damping
         cards[check_name(name)] = check_card(name, json_safe(sizes | more | {"sha256": digest(parameters, {})}))
     write_tensors(path, tensors, {"format": _FORMAT, "cards": json.dumps(cards, sort_keys=True)})

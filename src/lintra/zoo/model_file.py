@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from lintra import arguments
 from lintra._version import __version__
 from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
+from lintra.models.damping import Damping
 from lintra.models.families import FAMILIES
 from lintra.problem.noise import parse_noise
 from lintra.runtime.files import json_safe
@@ -71,6 +71,8 @@ def save(
         "version": __version__,
         "card": json.dumps(json_safe(card or {}), sort_keys=True),
     }
+    if (damping := damping_record(model)) is not None:
+        metadata["damping"] = json.dumps(damping, sort_keys=True)
     write_tensors(Path(path), tensors, metadata)
 
 
@@ -98,6 +100,7 @@ def load_with_metadata(path: str | os.PathLike) -> tuple[AbstractModel, dict[str
                 parameters, int(metadata["context"]), int(metadata["dim"])
             )
             check_model(model, metadata)
+            model = with_record(model, json.loads(metadata["damping"]) if "damping" in metadata else None)
             for name, matrix in zip("PQ", model.matrices(), strict=True):
                 _check_matrix(name, tensors[name], matrix)
     except ValueError as error:
@@ -135,7 +138,7 @@ def _validated(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -
     if missing:
         raise ValueError(f"its metadata lack {', '.join(missing)}.")
     family = FAMILIES[arguments.one_of("family", metadata["family"], FAMILIES)]
-    expected = {"P", "Q"} | {f"own.{name}" for name in parameter_names(family)}
+    expected = {"P", "Q"} | {f"own.{name}" for name in family.parameter_names()}
     if set(tensors) != expected:
         raise ValueError(f"it must hold the arrays {sorted(expected)}, got {sorted(tensors)!s:.200}.")
     for name, value in tensors.items():
@@ -152,18 +155,39 @@ def _validated(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -
     if not isinstance(json.loads(metadata["card"]), dict):
         raise ValueError(f"`card` must be a JSON object, got {metadata['card']!r:.99}.")
     checked = {name: metadata[name] for name in ("format", "family", *LIMITS, *_TEXTS)}
+    if "damping" in metadata:
+        checked["damping"] = metadata["damping"]
+        if len(checked["damping"]) > _TEXTS["card"]:
+            raise ValueError(f"`damping` must be {_TEXTS['card']} characters or less.")
+        check_record(json.loads(checked["damping"]), layers)
     return checked | {"noise": printed_noise(metadata["noise"])}
+
+
+def damping_record(model: AbstractModel) -> dict[str, Any] | None:
+    """The damping of a model as files and cards hold it, and whether it is `active`. `None`: it has none."""
+    damping = model.damping or model.stored_damping
+    return None if damping is None else damping.to_json() | {"active": model.damping is not None}
+
+
+def check_record(record: Any, num_layers: int) -> Damping:
+    """Return the thresholds of a record, or reject it."""
+    if isinstance(record, dict) and not isinstance(record.get("active"), bool):
+        raise ValueError(f"`active` must be true or false, got {record.get('active')!r:.99}.")
+    return Damping.from_json(record, num_layers)
+
+
+def with_record(model: AbstractModel, record: Any) -> AbstractModel:
+    """The model with the damping of a file or card."""
+    if record is None:
+        return model
+    model = model.store_damping(check_record(record, model.num_layers))
+    return model.with_damping() if record["active"] else model
 
 
 def _count(name: str, text: str) -> int:
     if not re.fullmatch("[1-9][0-9]{0,18}", text):
         raise ValueError(f"`{name}` must be a whole number of at least 1, got {text!r:.99}.")
     return int(text)
-
-
-def parameter_names(family: type[AbstractModel]) -> set[str]:
-    """The names of a family's parameters."""
-    return {field.name for field in fields(family) if not field.metadata.get("static")}
 
 
 def printed_noise(text: str) -> str:
