@@ -303,6 +303,7 @@ BROKEN_CLAIMS: dict[str, tuple[dict[str, Any], ...]] = {
     "gd++-floor": ({"factor": 1.5},),
     "oracle": ({"factor": 1.2},),
     "bayes-floor": ({"assumed": "fixed(1)"},),
+    "damping": ({"label_share": 0.0},),
 }
 """Arguments with which a claim is false: each argument of each claim, a sign, an index, a factor or a power."""
 

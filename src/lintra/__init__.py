@@ -51,10 +51,12 @@ if _TYPE_CHECKING:  # the same names as in `_HOMES`, for type checkers and edito
     from lintra.models import tokens
     from lintra.models.adapters import Rescaled
     from lintra.models.base import AbstractModel
+    from lintra.models.damping import Damping
     from lintra.models.diagonal import Diagonal
     from lintra.models.full import Full
     from lintra.models.gdpp import GDPlusPlus
     from lintra.models.spec import ModelSpec
+    from lintra.models.thresholds import measure_damping
     from lintra.predictor import AbstractContextwise, AbstractLayered, AbstractPredictor
     from lintra.problem.noise import AbstractNoisePrior, parse_noise
     from lintra.problem.noisy_regression import NoisyRegression
@@ -79,6 +81,7 @@ __all__ = [
     "AbstractRecipe",
     "AbstractStage",
     "Bayes",
+    "Damping",
     "Diagonal",
     "Full",
     "GDPlusPlus",
@@ -95,6 +98,7 @@ __all__ = [
     "excess",
     "export",
     "load",
+    "measure_damping",
     "oracle_weights",
     "parse_noise",
     "plain_jax",
@@ -119,10 +123,12 @@ _HOMES = {
     "lintra.kernel.plain": ("plain_jax",),
     "lintra.models.adapters": ("Rescaled",),
     "lintra.models.base": ("AbstractModel",),
+    "lintra.models.damping": ("Damping",),
     "lintra.models.diagonal": ("Diagonal",),
     "lintra.models.full": ("Full",),
     "lintra.models.gdpp": ("GDPlusPlus",),
     "lintra.models.spec": ("ModelSpec",),
+    "lintra.models.thresholds": ("measure_damping",),
     "lintra.predictor": ("AbstractContextwise", "AbstractLayered", "AbstractPredictor"),
     "lintra.problem.noise": ("AbstractNoisePrior", "parse_noise"),
     "lintra.problem.noisy_regression": ("NoisyRegression",),

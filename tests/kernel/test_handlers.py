@@ -50,9 +50,9 @@ def call(name, result, *shapes):
     jax.ffi.ffi_call(name, result, has_side_effect=True)(*arrays).block_until_ready()
 for name, result, *shapes in [
     # no memory is needed where an axis is zero, so sizes can be anything
-    ("lintra_full_forward_f32", (0, 1, 46340), (0, 2, 1, 1, 46341, 46341), (0, 1, 46341, 46341)),
-    ("lintra_full_forward_f32", (0, 1, 1), (0, 2, 2**16, 2**16, 2, 2), (0, 1, 2, 2)),
-    ("lintra_diagonal_forward_f32", (0, 1, 1), (0, 2**32 + 1, 2, 2), (0, 1, 2, 2)),
+    ("lintra_full_forward_f32", (0, 1, 46340), (0, 2, 1, 1, 46341, 46341), (0, 1, 2), (0, 1, 46341, 46341)),
+    ("lintra_full_forward_f32", (0, 1, 1), (0, 2, 2**16, 2**16, 2, 2), (0, 2**16, 2), (0, 1, 2, 2)),
+    ("lintra_diagonal_forward_f32", (0, 1, 1), (0, 2**32 + 1, 2, 2), (0, 2**32 + 1, 2), (0, 1, 2, 2)),
     ("lintra_gram_f32", (0, 46341, 46341), (0, 1, 46340), (0, 1)),
 ]:
     try:
@@ -74,13 +74,13 @@ jax.config.update("jax_enable_x64", True)
 from lintra.kernel import library
 assert library.instruction_set() is not None
 p, gram = np.zeros((1, 2, 1, 400, 101, 101)), np.zeros((1, 300, 101, 101))
-p, gram = jax.device_put((p, gram))
+p, ranges, gram = jax.device_put((p, np.full((1, 1, 2), np.inf), gram))
 call = jax.jit(jax.ffi.ffi_call("lintra_full_forward_f64", jax.ShapeDtypeStruct((1, 300, 100), float)))
-call = call.lower(p, gram).compile()
+call = call.lower(p, ranges, gram).compile()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + 2**26, -1))  # slopes alone need 65 MB per lane of a vector
 try:
-    call(p, gram).block_until_ready()
+    call(p, ranges, gram).block_until_ready()
 except jax.errors.JaxRuntimeError as error:
     print(error)
 """

@@ -197,6 +197,9 @@ def choose_solver(model: str | Path | AbstractModel | Solver, dim: int, num_exam
 def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractModel, str]:
     """Return a model for contexts of one size, and its noise prior.
 
+    A model by name or from a file is damped if thresholds are stored with it, so that it does not explode on
+    unusual contexts. A model that is given as an object is used as it is.
+
     Args:
         model: `auto` for the nearest specialist, a published name, a model file, or a model.
         dim: Number of inputs.
@@ -212,7 +215,11 @@ def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractMode
         raise TypeError(
             f"`model` must be `auto`, a published name, a model file or a model, got {type(model).__name__}."
         )
-    given, noise = (model, None) if isinstance(model, AbstractModel) else zoo.find(str(model))
+    if isinstance(model, AbstractModel):
+        given, noise = model, None
+    else:
+        given, noise = zoo.find(str(model))
+        given = given if given.stored_damping is None else given.with_damping()
     if given.dim != dim and isinstance(given, Diagonal | GDPlusPlus):
         given = given.with_dim(dim)
     if given.dim != dim:

@@ -10,6 +10,7 @@ from lintra import arguments
 from lintra.kernel.precision import in_64_bits
 from lintra.theory.check import Check, ClaimResult, LineFit
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
+from lintra.theory.damped import damped_weights
 from lintra.theory.implicit import equations_8_to_10, lemma_4_3, lemma_4_4, theorem_4_1
 from lintra.theory.noise_levels import section_5_2, section_5_3, theorem_5_2
 from lintra.theory.optima import best_polynomial, known_noise, more_heads, one_layer, unknown_noise
@@ -32,6 +33,7 @@ CLAIMS: dict[str, Callable[[], ClaimResult]] = {
     "gd++-floor": best_polynomial,
     "oracle": known_noise,
     "bayes-floor": unknown_noise,
+    "damping": damped_weights,
 }
 """What can be checked, by name, in the paper's order."""
 
