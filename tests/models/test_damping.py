@@ -53,7 +53,7 @@ def test_a_damped_model_is_the_formula_token_by_token(damped, unusual):
     P, Q = map(jnp.asarray, damped.matrices())
     query = jnp.asarray([0.3, -1.2, 0.7])
     for x, y in zip(*(values[::7] for values in unusual), strict=True):
-        history = tokens.forward(P, Q, jnp.asarray(x), jnp.asarray(y), query, damped.damping)
+        history = tokens.forward(P, Q, jnp.asarray(x), jnp.asarray(y), query, damping=damped.damping)
         expected = jnp.stack([-layer[-1, -1] for layer in history])
         stats = GramStatistics.from_data(x, y)
         found = damped.layer_weights(stats) @ query
@@ -171,8 +171,10 @@ def test_a_file_keeps_the_damping(damped, tmp_path, active):
     save(model, tmp_path / "model.safetensors")
     again = load(tmp_path / "model.safetensors")
     assert (again.damping is not None) == active
-    assert (again.with_damping().damping.rho == damped.damping.rho).all()
-    assert (again.with_damping().damping.kappa == damped.damping.kappa).all()
+    thresholds = again.with_damping().damping
+    assert thresholds is not None
+    assert (thresholds.rho == damped.damping.rho).all()
+    assert (thresholds.kappa == damped.damping.kappa).all()
 
 
 @pytest.mark.parametrize(

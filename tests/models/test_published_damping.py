@@ -14,7 +14,9 @@ def test_every_published_model_has_thresholds_and_is_loaded_as_printed():
     for name in zoo.names():
         model = zoo.load(name)
         assert model.damping is None
-        assert model.with_damping().damping.rho.shape == (model.num_layers,)
+        damping = model.with_damping().damping
+        assert damping is not None
+        assert damping.rho.shape == damping.kappa.shape == (model.num_layers,)
 
 
 @pytest.mark.parametrize("name", NAMES)

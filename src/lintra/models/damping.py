@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
@@ -85,7 +86,7 @@ class Damping(eqx.Module):
 
 
 def _thresholds(name: str, value: ArrayLike) -> Float[Array, " layers"]:
-    if isinstance(value, jax.core.Tracer):
+    if isinstance(value, Tracer):
         return value
     array = np.asarray(value)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.floating) or not (array > 0).all():

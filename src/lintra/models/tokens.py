@@ -12,6 +12,7 @@ def forward(
     x: Float[Array, "n d"],
     y: Float[Array, " n"],
     query: Float[Array, " d"],
+    *,
     damping: Damping | None = None,
 ) -> list[Float[Array, "n+1 e"]]:
     """All tokens after every layer; the first n are the context, the last is the query `(x_query, 0)`.

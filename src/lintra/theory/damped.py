@@ -77,7 +77,7 @@ def _ascend(model: AbstractModel, tokens: Float[Array, "starts n e"], num_steps:
         return (moved, jnp.maximum(best, values)), None
 
     start = tokens, jnp.full(tokens.shape[0], -jnp.inf, tokens.dtype)
-    return jnp.exp(jax.lax.scan(step, start, 0.05 * jnp.linspace(1, 0, num_steps) ** 2)[0][1])
+    return jnp.exp(jax.lax.scan(step, start, 0.05 * jnp.minimum(1, jnp.linspace(3, 0, num_steps)) ** 2)[0][1])
 
 
 def damped_weights(label_share: float = 1.0) -> ClaimResult:
