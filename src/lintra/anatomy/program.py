@@ -148,7 +148,7 @@ def _full_parts(is_damped: bool) -> dict[str, str]:
     if not is_damped:
         return {"scale": "", "layer": "p, q in zip(P, Q)", "gram": "gram"}
     return {
-        "scale": "    gram = gram / max(1.0, np.linalg.norm(gram[:-1, :-1]) / RHO[0])\n",
+        "scale": "    gram = gram / divisor(gram[:-1, :-1], 0.0, 0)\n",
         "layer": "number, (p, q) in enumerate(zip(P, Q))",
         "gram": "(gram / divisor(gram[:-1, :-1], gram[-1, -1], number))",
     }
