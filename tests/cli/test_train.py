@@ -1,9 +1,14 @@
 import json
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from cli_helpers import run
+from lintra.models import GDPlusPlus
+from lintra.problem import NoisyRegression
+from lintra.training import assess
 
 TRAIN = ("train", "--family", "gd++", "--layers", 2, "--noise", "fixed(1)", "--dim", 3, "--examples", 9)
 
@@ -57,3 +62,16 @@ def test_an_option_without_meaning_is_rejected_and_not_ignored(tmp_path):
     ):
         run(*TRAIN, "--steps", 10, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_train_says_that_a_smaller_family_was_selected(tmp_path, monkeypatch):
+    remark = "The selected model is the GD++ model: the trained DIAG model has a larger tail mean (2 against 1)."
+    model = GDPlusPlus(np.asarray([[[0.0, -0.3]]]), num_examples=9, dim=3).to_diagonal()
+    result = replace(assess(model, NoisyRegression(3, 9, "fixed(1)"), num_sequences=100), remark=remark)
+    said = []
+    monkeypatch.setattr("lintra.cli.train.train_model", lambda *_, **__: result)
+    monkeypatch.setattr("lintra.cli.train.terminal.print_message", said.append)
+    (row,) = json.loads(run(*TRAIN, "--out", tmp_path, "--json"))
+    assert (row["selected_family"], row["remark"], said) == ("gd++", remark, [])
+    run(*TRAIN, "--out", tmp_path)
+    assert said == [remark]

@@ -67,5 +67,7 @@ def train(
         "file": str(folder),
     }
     show([row], f"Adjusted loss, {sequences:,} fresh sequences", json)
+    if result.remark and not json:
+        terminal.print_message(result.remark)
     if not result.is_sound:
         raise TrainingFailedError(result.message)

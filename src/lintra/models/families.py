@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.diagonal import Diagonal
 from lintra.models.full import Full
@@ -58,6 +59,32 @@ def to_family(model: AbstractModel, family: str, num_heads: int) -> AbstractMode
         return jnp.concatenate([first, leaf[:, 1:]], axis=1)
 
     return jax.tree.map(split, model)
+
+
+def smallest_family(model: AbstractModel) -> str:
+    """Name of the smallest family that contains a model, judged by its weights.
+
+    >>> gdpp = GDPlusPlus([[[0.1, -0.3]]], num_examples=20, dim=3)
+    >>> smallest_family(gdpp.to_full()), smallest_family(Full.random(1, dim=3))
+    ('gd++', 'full')
+    """
+    name, smaller = model.family, type(model).smaller
+    P, Q = model.matrices()
+    while smaller is not None:
+        try:
+            with in_64_bits():
+                FAMILIES[smaller].from_matrices(P, Q, model.num_examples)
+        except ValueError:  # the matrices do not have its form
+            break
+        name, smaller = smaller, FAMILIES[smaller].smaller
+    return name
+
+
+def num_used_layers(model: AbstractModel) -> int:
+    """Number of layers that change tokens: P and Q of one head are not zero."""
+    P, Q = model.matrices()
+    is_used = np.any(P, axis=(2, 3)) & np.any(Q, axis=(2, 3))  # (layers, heads)
+    return int(np.any(is_used, axis=-1).sum())
 
 
 def split_heads(num_heads: int) -> Float[np.ndarray, " heads"]:

@@ -44,6 +44,34 @@ SILENT = Progress()
 """The default of every long function: shows nothing."""
 
 
+class LastMetrics(Progress):
+    """Keeps the last value of every field, and passes everything on.
+
+    Args:
+        progress: Told the same. Default: not shown.
+        values: Fields by name to begin with. `None` (default): none.
+
+    Attributes:
+        values: The last value of every field by name.
+    """
+
+    def __init__(self, progress: Progress = SILENT, values: dict[str, Any] | None = None):
+        self._progress, self.values = progress, dict(values or {})
+
+    def start(self, text: str, total: int | None = None) -> None:
+        """Pass it on."""
+        self._progress.start(text, total)
+
+    def update(self, done: int, **fields: Any) -> None:
+        """Keep the fields, and pass them on."""
+        self.values |= fields
+        self._progress.update(done, **fields)
+
+    def message(self, text: str) -> None:
+        """Pass it on."""
+        self._progress.message(text)
+
+
 def track(items: Sequence[Item], progress: Progress, text: str) -> Iterator[Item]:
     """Yield the items as one part of a job, and tell `progress` after each of them."""
     progress.start(text, len(items))

@@ -3,10 +3,9 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lintra.kernel.precision import in_64_bits
-from lintra.runtime.progress import Progress
+from lintra.runtime.progress import LastMetrics
 from lintra.sweep.grid import Cell, Chain
 from lintra.sweep.store import Store
 from lintra.training.loop import run_stages, training_key
@@ -67,17 +66,7 @@ def train_cell(cell: Cell, store: Store, cache: Cache | None = None) -> None:
     with store.lock(cell):
         if store.holds(cell):
             return  # another process has trained it meanwhile
-        started, metrics = time.monotonic(), _LastMetrics()
+        started, metrics = time.monotonic(), LastMetrics()
         stages = cell.recipe.stages(cell.spec, training_key(cell.seed), warm_starts)
         model = run_stages(stages, warm_starts, cache, progress=metrics)[stages[-1].name]
         store.write(cell, model, metrics.values, time.monotonic() - started)
-
-
-class _LastMetrics(Progress):
-    """Keeps the last value of each metric."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-
-    def update(self, done: int, **fields: Any) -> None:
-        self.values |= fields

@@ -45,6 +45,7 @@ class RunFolder:
         stage: Index of the stage at which the run is resumed.
         models: Models of the stages before.
         seconds: Duration of the run up to where it is resumed.
+        last_metrics: The last line of metrics up to there. Empty if there is none.
     """
 
     def __init__(
@@ -184,7 +185,8 @@ class RunFolder:
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         logged = lines[: self._lines]
         write_atomic(path, b"".join(logged))
-        self.seconds = float(json.loads(logged[-1]).get("seconds", 0.0)) if logged else 0.0
+        self.last_metrics: dict[str, Any] = json.loads(logged[-1]) if logged else {}
+        self.seconds = float(self.last_metrics.get("seconds", 0.0))
 
 
 def versions() -> dict[str, str]:

@@ -14,13 +14,14 @@ from lintra.arguments import KeyLike
 from lintra.kernel.precision import in_64_bits
 from lintra.models.spec import ModelSpec
 from lintra.runtime import forks
-from lintra.runtime.progress import SILENT, Progress
+from lintra.runtime.progress import SILENT, LastMetrics, Progress
 from lintra.training.checkpoints import RunFolder, versions
 from lintra.training.memory import require_memory
 from lintra.training.recipes import recipe_name
 from lintra.training.recipes.base import AbstractRecipe
 from lintra.training.recipes.fast import Fast
 from lintra.training.result import TrainingResult, assess, plain_key
+from lintra.training.selection import Selection, selection_remark
 from lintra.training.stage import AbstractStage, Cache, Models, TrainingFailedError
 from lintra.training.version import TRAINING_VERSION
 from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
@@ -55,7 +56,8 @@ def train(
         progress: Told about each unit of work. Default: not shown.
 
     Returns:
-        The model and its loss. With `throw=False` see `is_sound` and `message` of the result.
+        The model and its loss. With `throw=False` see `is_sound` and `message` of the result. Its `remark` says if
+        model selection preferred a smaller model.
 
     Raises:
         ValueError: If an argument is wrong, or `folder` belongs to another run.
@@ -82,11 +84,13 @@ def train(
             run = RunFolder(Path(folder), _settings(spec, recipe, key), versions(), progress=progress)
         try:
             stages = recipe.stages(spec, keys[0], warm_starts)
-            model = run_stages(stages, warm_starts, cache, run=run, progress=progress)[stages[-1].name]
+            metrics = LastMetrics(progress, {} if run is None else run.last_metrics)
+            model = run_stages(stages, warm_starts, cache, run=run, progress=metrics)[stages[-1].name]
             if run is not None:
                 save(model, run.folder / "model.safetensors", noise=str(spec.problem.noise))
             result = assess(model, spec.problem, num_sequences=num_sequences, key=keys[1], progress=progress)
-            result = replace(result, key=plain_key(key))
+            estimates = metrics.values.get("candidates", {}) if isinstance(stages[-1], Selection) else {}
+            result = replace(result, key=plain_key(key), remark=selection_remark(model, estimates))
             if run is not None:
                 run.write_result(result.to_row())
         finally:

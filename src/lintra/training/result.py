@@ -11,6 +11,7 @@ from lintra.arguments import KeyLike, random_key
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.evaluation.estimate import Estimate, Tail
 from lintra.models.base import AbstractModel
+from lintra.models.families import smallest_family
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import SILENT, Progress
 
@@ -29,6 +30,9 @@ class TrainingResult:
         num_sequences: Number of fresh sequences.
         message: Why the model is not sound. Empty if it is.
         key: The key of the run, as a number or as the words of a JAX key.
+        selected_family: The smallest family that contains the model, judged by its weights. It is smaller than
+            that of the spec where model selection preferred a model of a smaller family.
+        remark: A sentence on why the model is not the trained one of all layers. Empty if it is.
     """
 
     model: AbstractModel
@@ -37,6 +41,8 @@ class TrainingResult:
     num_sequences: int
     message: str
     key: int | tuple[int, ...]
+    selected_family: str
+    remark: str = ""
 
     @property
     def is_sound(self) -> bool:
@@ -52,6 +58,8 @@ class TrainingResult:
             "key": self.key,
             "is_sound": self.is_sound,
             "message": self.message,
+            "selected_family": self.selected_family,
+            "remark": self.remark,
         }
 
 
@@ -100,7 +108,7 @@ def assess(
             f"{tail.worst:.3g}, where predicting zero has {loss_of_zero:.3g} on average: the model diverges on "
             f"rare sequences and is not sound. {_REMEDY}"
         )
-    return TrainingResult(model, loss, tail, num_sequences, message, plain_key(key))
+    return TrainingResult(model, loss, tail, num_sequences, message, plain_key(key), smallest_family(model))
 
 
 def plain_key(key: KeyLike) -> int | tuple[int, ...]:

@@ -1,6 +1,6 @@
 """Model selection: of several candidates, the one with the smallest mean loss, rare sequences included."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from lintra.models.base import AbstractModel
-from lintra.models.families import pad_layers, stack, to_family
+from lintra.models.families import FAMILIES, num_used_layers, pad_layers, smallest_family, stack, to_family
 from lintra.models.spec import ModelSpec
 from lintra.problem.loss import half_square
 from lintra.training.batch import Batch
@@ -27,6 +27,7 @@ IGNORED_PROBABILITY = 1e-7
 _PROPOSALS = (ScaledInputs(1.0), ScaledInputs(PROPOSAL_SCALE))  # used in turn
 _MAX_BYTES = 2**30  # of blocks that are kept in memory
 _TIE_MARGIN = 1e-4  # relative; a trained model must be better than a simpler one by more than this
+_WARM_STARTS = {"fewer_heads": "warm start with a head less", "shallower": "warm start with a layer less"}
 
 WeightedBatch = tuple[Batch, Float[Array, " b"]]
 """Sequences with the oracle's weights as targets, and their importance ρ."""
@@ -135,9 +136,48 @@ class Selection(AbstractStage[SelectionState, list[WeightedBatch] | None]):
 
     def best(self, state: SelectionState) -> int:
         """Index of the candidate with the smallest loss, by the larger of its two estimates."""
-        factors = np.ones(len(state.names))
-        factors[0] += _TIE_MARGIN
-        return int(np.argmin(state.means.mean(IGNORED_PROBABILITY).max(axis=0) * factors))
+        return _best(state.means.mean(IGNORED_PROBABILITY).max(axis=0))
+
+
+def _best(estimates: Float[np.ndarray, " candidates"]) -> int:
+    """Index of the smallest estimate, where that of the trained model is a little larger."""
+    factors = np.ones(len(estimates))
+    factors[0] += _TIE_MARGIN
+    return int(np.argmin(estimates * factors))
+
+
+def selection_remark(model: AbstractModel, estimates: Mapping[str, Sequence[float | None]]) -> str:
+    """A sentence on why a selected model is not the trained one of all layers. Empty if it is.
+
+    Args:
+        model: The selected model.
+        estimates: Mean losses by candidate, as `Selection.metrics` has them under `candidates`, with `None` for
+            infinity. Empty: the weights alone decide.
+
+    Returns:
+        Up to three sentences: on the selected candidate, the family of its weights, and the layers it uses.
+    """
+    losses = np.asarray([max(np.inf if mean is None else mean for mean in means) for means in estimates.values()])
+    best = _best(losses) if estimates else 0
+    selected, sentences = model.family, []
+    if best:
+        name = list(estimates)[best]
+        selected = name if name in FAMILIES else model.family
+        origin = _WARM_STARTS.get(name, f"{name.upper()} model")
+        sentences.append(f"The selected model is the {origin}: {_comparison(model, losses[0], losses[best])}.")
+    if (smallest := smallest_family(model)) != selected:
+        sentences.append(f"The weights of the selected model are those of a {smallest.upper()} model.")
+    if (used := num_used_layers(model)) < model.num_layers:
+        sentences.append(f"The selected model uses {used} of its {model.num_layers} layers, the others are zero.")
+    return " ".join(sentences)
+
+
+def _comparison(model: AbstractModel, trained: float, selected: float) -> str:
+    """Say why the trained model was not selected, with both estimates."""
+    numbers = " against ".join(f"{loss:.4g}" if np.isfinite(loss) else "infinite" for loss in (trained, selected))
+    is_larger = trained > selected * (1 + _TIE_MARGIN)
+    verdict = "has a larger tail mean" if is_larger else f"is not better by more than {_TIE_MARGIN:.2%}"
+    return f"the trained {model.family.upper()} model {verdict} ({numbers})"
 
 
 @jax.jit
