@@ -69,11 +69,18 @@ Numbers attention(bool full, Shape s, const Numbers& parameters, int layer, cons
   return out;
 }
 
-double input_norm(const Numbers& gram, int size) {
+double input_trace(const Numbers& gram, int size) {
   double sum = 0;
-  for (int i = 0; i + 1 < size; ++i)
-    for (int j = 0; j + 1 < size; ++j) sum += gram[i * size + j] * gram[i * size + j];
-  return std::sqrt(sum);
+  for (int i = 0; i + 1 < size; ++i) sum += gram[i * size + i];
+  return sum;
+}
+
+// (tr S^4)^(1/4)
+double input_norm(const Numbers& gram, int size) {
+  Numbers inputs = gram;
+  for (int i = 0; i < size; ++i) inputs[i * size + size - 1] = inputs[(size - 1) * size + i] = 0;
+  const Numbers square = times(inputs, inputs, size);
+  return std::pow(input_trace(times(square, square, size), size), 0.25);
 }
 
 Numbers divided(Numbers numbers, double by) {
@@ -81,14 +88,15 @@ Numbers divided(Numbers numbers, double by) {
   return numbers;
 }
 
-// Ranges are rho and kappa of every layer
+// Ranges are rho, kappa and trace of every layer
 Numbers weights(bool full, Shape s, const Numbers& parameters, const Numbers& ranges, Numbers gram) {
   const int size = s.size;
   Numbers moved(size * size);
   for (int i = 0; i < size; ++i) moved[i * size + i] = 1;
-  gram = divided(gram, std::max(1.0, input_norm(gram, size) / ranges[0]));
+  const double norm = std::min(input_norm(gram, size) / ranges[0], 1.2);
+  gram = divided(gram, std::max({1.0, input_trace(gram, size) / ranges[2], norm}));
   for (int layer = 0; layer < s.layers; ++layer) {
-    const double inputs = input_norm(gram, size) / ranges[2 * layer], labels = gram.back() / ranges[2 * layer + 1];
+    const double inputs = input_norm(gram, size) / ranges[3 * layer], labels = gram.back() / ranges[3 * layer + 1];
     Numbers t = attention(full, s, parameters, layer, divided(gram, std::max({1.0, inputs, labels})));
     for (int i = 0; i < size; ++i) t[i * size + i] += 1;
     gram = times(times(t, gram, size), transpose(t, size), size);
@@ -101,7 +109,7 @@ Numbers weights(bool full, Shape s, const Numbers& parameters, const Numbers& ra
 
 // The gradient along a direction, by central differences of fourth order: these losses bend too much for second order
 double along(const Loss& loss, const Numbers& at, const Numbers& direction) {
-  const double step = 1e-5;
+  const double step = 1e-7;  // small, since the divisor of damping has kinks
   const auto moved = [&](double steps) {
     Numbers there = at;
     for (std::size_t i = 0; i < at.size(); ++i) there[i] += steps * step * direction[i];
@@ -124,9 +132,9 @@ void check_family(const Kernel<T>& kernel, const char* width, bool full, bool da
   const bool single = std::is_same_v<T, float>;
   std::mt19937 generator(size + 100 * s.layers);
   const Numbers parameters = normal(generator, full ? 2 * s.layers * s.heads * size * size : 4 * s.layers, 0.3 / size);
-  Numbers grams, ranges(2 * s.layers, std::numeric_limits<double>::infinity());
+  Numbers grams, ranges(3 * s.layers, std::numeric_limits<double>::infinity());
   if (damped)  // about half of the sequences are outside of the range
-    for (double& range : ranges) range = 0.8 * size;
+    for (int i = 0; i < 3 * s.layers; ++i) ranges[i] = (i % 3 == 2 ? 0.9 * size : i % 3 ? 0.8 : 1.8) * size;
   for (int sequence = 0; sequence < count; ++sequence) {
     const Numbers x = normal(generator, size * size, 1), gram = times(x, transpose(x, size), size);
     grams.insert(grams.end(), gram.begin(), gram.end());

@@ -31,16 +31,17 @@ struct Diagonal {
   const Range<T>* range;
   V *xx, *xy, *yy;        // S, a, l per layer
   V *sxy, *t;             // S a and w_yx S a + D a per layer
-  V *square_xx, *temporary, *gradient;
+  V *square_xx, *temporary, *gradient, *spare;  // spare: three matrices for the divisor
   V *row, *column;        // per layer, of dim + 1: R = e' T_L ... T_{l+1} and v = T_{l-1} ... T_1 v_0
   V *xy_gradient, *f, *h, *m;
   V yy_gradient;
   V *result, *omega_gradient;  // the last row of C, and the gradients in the four numbers of every layer
   V *factor, *by_inputs, *by_labels;  // per layer: 1 / r, and what its derivative needs
+  bool inside;            // whether the inputs of all contexts are inside of the first layer's range
 
   static std::size_t scratch(Shape s) {  // in vectors
     const std::size_t dim = s.size - 1, m = dim * dim, n = s.layers;
-    return n * m + 3 * n * dim + n + 3 * m + 2 * (n + 1) * (dim + 1) + 4 * dim + (dim + 1) + 7 * n;
+    return n * m + 3 * n * dim + n + 6 * m + 2 * (n + 1) * (dim + 1) + 4 * dim + (dim + 1) + 7 * n;
   }
 
   Diagonal(Shape s, Size dim, const T* omega, const T* ranges, V* memory)
@@ -59,6 +60,7 @@ struct Diagonal {
     square_xx = take(square);
     temporary = take(square);
     gradient = take(square);
+    spare = take(3 * square);
     row = take((layers + 1) * (dim + 1));
     column = take((layers + 1) * (dim + 1));
     xy_gradient = take(dim);
@@ -87,15 +89,18 @@ struct Diagonal {
       reinterpret_cast<T*>(yy)[lane] = entry(dim, dim);
     }
     // The context is scaled once so that its inputs are inside of the range
-    const Damping<T> damping(xx, dim, dim, V{}, range[0]);
-    if (damping.inside) return;
-    for (int i = 0; i < square; ++i) xx[i] *= damping.factor;
-    for (int i = 0; i < dim; ++i) xy[i] *= damping.factor;
-    yy[0] *= damping.factor;
+    const V scale = context_factor<T>(xx, dim, dim, range[0], spare, inside);
+    if (inside) return;
+    for (int i = 0; i < square; ++i) xx[i] *= scale;
+    for (int i = 0; i < dim; ++i) xy[i] *= scale;
+    yy[0] *= scale;
   }
 
-  void damp(int l) {
-    const Damping<T> damping(xx + l * square, dim, dim, yy[l], range[l]);
+  // `square_s` is S^2, or null where it is not known
+  void damp(int l, const V* square_s) {
+    const V* s = xx + l * square;
+    const bool undamped = l == 0 && inside && all(yy[0] <= range[0].kappa);
+    const Damping<T> damping = undamped ? Damping<T>() : Damping<T>(s, dim, dim, yy[l], range[l], spare, square_s);
     factor[l] = damping.factor;
     by_inputs[l] = damping.by_inputs;
     by_labels[l] = damping.by_labels;
@@ -114,13 +119,13 @@ struct Diagonal {
   void store_sums(T*) const {}
 
   void layer(int l) {
-    damp(l);
-    const Omega<V> w = divided(l);
     const V *s = xx + l * square, *a = xy + l * dim, lambda = yy[l];
+    symmetric_product<T>(square_xx, whole(s), whole(s), dim);
+    damp(l, square_xx);
+    const Omega<V> w = divided(l);
     V *sa = sxy + l * dim, *tl = t + l * dim;
     V *s_next = xx + (l + 1) * square, *a_next = xy + (l + 1) * dim;
     apply<T, Store::assign>(sa, whole(s), a, dim);
-    symmetric_product<T>(square_xx, whole(s), whole(s), dim);
     symmetric_product<T>(temporary, whole(square_xx), whole(s), dim);
     const V d = T(1) + w.yy * lambda, aa = dot<T>(a, a, dim), asa = dot<T>(a, sa, dim);
     for (int i = 0; i < dim; ++i) {
@@ -153,7 +158,7 @@ struct Diagonal {
   void forward() {
     const int e = dim + 1;
     for (int l = 0; l + 1 < layers; ++l) layer(l);
-    damp(layers - 1);
+    damp(layers - 1, nullptr);
     for (int j = 0; j < e; ++j) row[(layers - 1) * e + j] = V{} + T(j == dim);
     for (int l = layers - 1; l >= 0; --l)
       times(l, row + l * e, l > 0 ? row + (l - 1) * e : result, transposed(divided(l)));
@@ -182,11 +187,7 @@ struct Diagonal {
     const V along = w.xx * w_gradient[0] + w.xy * w_gradient[1] + w.yx * w_gradient[2] + w.yy * w_gradient[3];
     for (int i = 0; i < 4; ++i) w_gradient[i] *= factor[l];
     if (l == 0) return;
-    const V of_inputs = along * by_inputs[l];
-    bool any = false;
-    for (int lane = 0; lane < Lanes<T>::width; ++lane) any = any || of_inputs[lane] != 0;
-    if (any)
-      for (int i = 0; i < square; ++i) gradient[i] -= of_inputs * xx[l * square + i];
+    subtract_log_divisor<T>(gradient, xx + l * square, dim, dim, along, by_inputs[l], spare);
     yy_gradient -= along * by_labels[l];
   }
 

@@ -27,11 +27,12 @@ struct Full {
   V *p_gradient, *q_gradient;   // sums over sequences, still one per lane
   V *result, *spare;      // the last row of C, or all of it, and room for another
   V *factor, *by_inputs, *by_labels;  // per layer: 1 / r, and what its derivative needs
-  V* damped;              // H of one layer
+  V *damped, *room;       // H of one layer, and three matrices for the divisor
+  bool inside;            // whether the inputs of all contexts are inside of the first layer's range
 
   static std::size_t scratch(Shape s) {  // in vectors
     const std::size_t m = (std::size_t)s.size * s.size, n = s.layers;
-    return 2 * n * m + 7 * m + 2 * (n + 1) * s.size + 2 * n * s.heads * m + 3 * n;
+    return 2 * n * m + 10 * m + 2 * (n + 1) * s.size + 2 * n * s.heads * m + 3 * n;
   }
 
   Full(Shape s, Size size, const T* parameters, const T* ranges, V* memory)
@@ -51,7 +52,8 @@ struct Full {
     result = q_gradient + entries;
     spare = result + square;
     damped = spare + square;
-    factor = damped + square;
+    room = damped + square;
+    factor = room + 3 * square;
     by_inputs = factor + layers;
     by_labels = by_inputs + layers;
     for (std::ptrdiff_t i = 0; i < 2 * entries; ++i) p_gradient[i] = V{};
@@ -60,15 +62,17 @@ struct Full {
   // The context is scaled once so that its inputs are inside of the range
   void load(const T* data, int filled) {
     load_lanes<T>(gram, data, square, filled);
-    const Damping<T> damping(gram, size - 1, size, V{}, range[0]);
-    if (!damping.inside)
-      for (int i = 0; i < square; ++i) gram[i] *= damping.factor;
+    const V scale = context_factor<T>(gram, one_less(size), size, range[0], room, inside);
+    if (inside) return;
+    for (int i = 0; i < square; ++i) gram[i] *= scale;
   }
 
   // H of a layer: G itself where all sequences are inside of the range
   const V* divided(int l) {
     const V* g = gram + l * square;
-    const Damping<T> damping(g, size - 1, size, g[square - 1], range[l]);
+    const V labels = g[square - 1];
+    const bool undamped = l == 0 && inside && all(labels <= range[0].kappa);
+    const Damping<T> damping = undamped ? Damping<T>() : Damping<T>(g, one_less(size), size, labels, range[l], room);
     factor[l] = damping.factor;
     by_inputs[l] = damping.by_inputs;
     by_labels[l] = damping.by_labels;
@@ -93,8 +97,7 @@ struct Full {
     for (int i = 0; i < square; ++i) twice += of_h[i] * g[i];
     twice *= factor[l];
     for (int i = 0; i < square; ++i) gradient[i] += factor[l] * of_h[i];
-    for (int i = 0; i + 1 < size; ++i)
-      for (int j = 0; j + 1 < size; ++j) gradient[i * size + j] -= twice * by_inputs[l] * g[i * size + j];
+    subtract_log_divisor<T>(gradient, g, size - 1, size, twice, by_inputs[l], room);
     gradient[square - 1] -= twice * by_labels[l];
   }
 

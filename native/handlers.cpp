@@ -68,7 +68,7 @@ template <class T>
 using Member = Family<T> Kernel<T>::*;
 
 // Parameters are (sets, 2, layers, heads, size, size) for FULL and (sets, layers, 2, 2) for DIAG; ranges (sets, layers,
-// 2); the Gram matrices (sets or 1, batch, size, size). Tells whether they are.
+// 3); the Gram matrices (sets or 1, batch, size, size). Tells whether they are.
 template <class T, Member<T> member, ffi::DataType D>
 bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ffi::Buffer<D>& ranges,
                 const ffi::Buffer<D>& gram, Sizes& s) {
@@ -81,7 +81,7 @@ bool read_sizes(Arguments& arguments, const ffi::Buffer<D>& parameters, const ff
        {(int)layers, (int)heads, (int)size}};
   return (full ? arguments.shape("parameters", parameters, {sets, 2, layers, heads, size, size})
                : arguments.shape("parameters", parameters, {sets, layers, 2, 2})) &&
-         arguments.shape("ranges", ranges, {sets, layers, 2}) &&
+         arguments.shape("ranges", ranges, {sets, layers, 3}) &&
          arguments.data("gram", gram, {sets, batch, size, size});
 }
 
@@ -115,7 +115,7 @@ struct Chunk {
   }
   template <class Buffer>
   const T* ranges(const Buffer& all) const {
-    return all.typed_data() + set * 2 * sizes.shape.layers;
+    return all.typed_data() + set * 3 * sizes.shape.layers;
   }
 };
 

@@ -15,7 +15,8 @@ struct Shape {
 
 // What FULL and DIAG have in common. Parameters are for FULL P and then Q, each layers x heads x size x size, and
 // for DIAG four numbers a layer. Gradients in them are for FULL summed over the chunk, for DIAG one set a sequence.
-// Ranges are two numbers a layer: the largest |S|_F and the largest sum of squared labels that are not damped.
+// Ranges are three numbers a layer: the largest |S| and the largest sum of squared labels that are not damped, and the
+// largest tr S of a context that is not scaled, of which the first layer's is used (damping.hpp).
 template <class T>
 struct Family {
   // numbers of type T that one call needs as scratch

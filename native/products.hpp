@@ -27,6 +27,13 @@ struct Dynamic {
   operator int() const { return n; }
 };
 
+// One less: the number of inputs
+template <int n>
+constexpr Static<n - 1> one_less(Static<n>) {
+  return {};
+}
+inline Dynamic one_less(Dynamic size) { return {size.n - 1}; }
+
 enum class Order { rows, columns };  // a matrix as it lies in memory, or its transpose
 
 template <class Entry, Order order, class Size>

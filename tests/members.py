@@ -25,6 +25,7 @@ from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.evaluation.layers import Layers
 from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import Profile
+from lintra.evaluation.robustness import CONTEXT_KINDS, Robustness
 from lintra.evaluation.table1_column import DEPTHS, Column, Table1Column, Table1Row
 from lintra.figures import FIGURES
 from lintra.figures.figure4 import Matrices
@@ -303,7 +304,7 @@ BROKEN_CLAIMS: dict[str, tuple[dict[str, Any], ...]] = {
     "gd++-floor": ({"factor": 1.5},),
     "oracle": ({"factor": 1.2},),
     "bayes-floor": ({"assumed": "fixed(1)"},),
-    "damping": ({"label_share": 0.0},),
+    "damping": ({"share": 0.1},),
 }
 """Arguments with which a claim is false: each argument of each claim, a sign, an index, a factor or a power."""
 
@@ -388,6 +389,21 @@ def _matrices(need: Matrices, power: float) -> tuple[np.ndarray, np.ndarray]:
     return random_model("full", 4, 1, NoisyRegression()).matrices()
 
 
+ROBUSTNESS_COLUMNS = ("exploded", "exploded_error", "median", "median_error", "mean", "mean_error", "worst")
+
+
+def _robustness(need: Robustness, power: float) -> list[dict[str, Any]]:
+    spec = ModelSpec.from_name(need.name)
+    sizes = {"method": spec.family, "layers": spec.num_layers, "noise": str(spec.problem.noise)}
+    columns = (*ROBUSTNESS_COLUMNS, *(f"oracle_{column}" for column in ROBUSTNESS_COLUMNS))
+    losses = dict.fromkeys(columns, 0.5**power)
+    return [
+        sizes | {"contexts": kind, "damped": is_damped} | losses
+        for kind in CONTEXT_KINDS
+        for is_damped in (False, True)
+    ]
+
+
 @dataclass(frozen=True)
 class MeasurementExample:
     """A measurement that takes little time on a small zoo.
@@ -414,6 +430,9 @@ MEASUREMENTS: dict[type, MeasurementExample] = {
     ),
     Excess: MeasurementExample(
         Excess("choice(1,3)", (ModelSpec("diag", 1, "choice(1,3)"),)), Excess("choice(1,3)", ()), _excess
+    ),
+    Robustness: MeasurementExample(
+        Robustness("diag-1-choice(1,3)", 100), Robustness("diag-1-choice(1,3)", 200), _robustness
     ),
     Matrices: MeasurementExample(Matrices("diag-1-choice(1,3)"), Matrices("full-1-choice(1,3)"), _matrices),
     IterativeSteps: MeasurementExample(
@@ -449,6 +468,11 @@ FIGURE_COLUMNS: dict[str, tuple[str, ...]] = {
     "6": ("noise", "method", "layers", "noise_std", "adjusted_loss", "standard_error", "unadjusted_loss"),
     "7": ("method", "layers", "layer", "noise_std", "std_over_seeds", "adjusted_loss"),
     "8": ("noise", "method", "heads", "layers", "excess", "standard_error", "bayes_floor"),
+    "robustness": (
+        *("method", "layers", "noise", "contexts", "damped"),
+        *ROBUSTNESS_COLUMNS,
+        *(f"oracle_{column}" for column in ROBUSTNESS_COLUMNS),
+    ),
 }
 """Columns of each figure's CSV file."""
 

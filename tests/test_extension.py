@@ -75,7 +75,7 @@ def test_a_family_and_a_prior_from_outside_are_trained_saved_loaded_and_measured
 def test_a_figure_from_outside_is_drawn(lintra_with_extension):
     lintra_with_extension("figure", "shrinkage", "--sequences", "2000", "--out", "figures")
     names = {path.name for path in (lintra_with_extension.folder / "figures").iterdir()}
-    assert names == {f"figureshrinkage.{kind}" for kind in ("csv", "png", "pdf", "svg")}
+    assert names == {f"figure-shrinkage.{kind}" for kind in ("csv", "png", "pdf", "svg")}
 
 
 def test_a_name_of_lintra_cannot_be_taken():

@@ -17,7 +17,7 @@ from lintra.kernel import library
 jax.config.update("jax_enable_x64", True)
 
 # Arguments and results. A letter is a size, the same everywhere; `S?` is S or 1; `D` is E − 1.
-PAIR, OMEGA, RANGES, GRAM, ROWS = "S 2 L H E E", "S L 2 2", "S L 2", "S? B E E", "S? B D"
+PAIR, OMEGA, RANGES, GRAM, ROWS = "S 2 L H E E", "S L 2 2", "S L 3", "S? B E E", "S? B D"
 SIGNATURES = {
     "full_forward": ((PAIR, RANGES, GRAM), ("S B D",)),
     "full_states": ((PAIR, RANGES, GRAM), ("S B L E E",)),

@@ -19,6 +19,7 @@ CONTROLS = (
     "noise",
     "sigma",
     "examples",
+    "damped",
     "rescaled",
     "seed",
     "fresh",
@@ -141,6 +142,61 @@ def test_rescaling_matters_only_at_another_context_length(visit):
     assert one.picture("steps") != rescaled
 
 
+def test_damping_matters_only_outside_of_the_range_of_training(visit):
+    one = visit()
+    assert one.page.is_checked("#damped")
+    assert one.text("#damping") == "Not damped: inside the range of training."
+    assert "damped" not in one.text("#status")
+    before = one.picture("steps")
+    one.page.uncheck("#damped")
+    assert one.address()["damped"] == "0"
+    assert one.text("#damping") == "As printed: damping is off."
+    assert one.picture("steps") == before
+    one.slide("examples", 60)
+    printed = one.picture("steps")
+    one.page.check("#damped")
+    assert "damped" not in one.address()
+    assert one.picture("steps") != printed
+    assert one.text("#status").endswith(", damped.")
+
+
+def test_the_page_says_by_how_much_a_context_is_damped(visit):
+    one = visit("#model=full-7-uniform(0,5)&n=60")
+    divisors = one.page.evaluate("lintra.shown().divisors")
+    layers = [f"{r:.2f} in layer {layer}" for layer, r in enumerate(divisors["layers"], start=1) if r > 1.001]
+    assert len(layers) > 1
+    assert one.text("#damping") == (
+        "Damped: outside the range of training. "
+        f"The Gram matrix is divided by {divisors['context']:.2f} before layer 1. "
+        f"Steps are divided by {', '.join(layers)}."
+    )
+    titles = one.page.locator("#steps title").all_text_contents()
+    assert [title.split(" in layer")[0] for title in layers] == [
+        title.split("step divided by ")[1] for title in titles if "step divided" in title
+    ]
+
+
+def test_damped_and_printed_losses_are_told_apart(visit):
+    one = visit()
+    assert "n = 20, damped. In Python: 8,192, as printed." in one.text("#profile-note")
+    assert "n = 20, damped." in one.text("#ablation-note")
+    assert "Loss on the prior, as printed" in one.text("#tiles")
+    one.page.uncheck("#damped")
+    assert "n = 20, as printed. In Python: 8,192, as printed." in one.text("#profile-note")
+    assert "n = 20, as printed." in one.text("#ablation-note")
+
+
+def test_damping_changes_the_losses_that_are_measured(visit):
+    one = visit("#model=full-4-uniform(0,5)&n=100")
+    one.wait_for("lintra.profile().done > 100")
+    damped = one.page.evaluate("lintra.profile().loss")
+    one.page.uncheck("#damped")
+    one.wait_for("lintra.profile().done > 100")
+    printed = one.page.evaluate("lintra.profile().loss")
+    assert max(damped) < 1
+    assert max(printed) > 1e6
+
+
 def test_the_profile_says_where_its_lines_are_from(visit):
     one = visit()
     assert "In Python: 8,192" in one.text("#profile-note")
@@ -212,10 +268,13 @@ def test_arrow_keys_move_in_the_table(visit):
 
 
 def test_an_address_gives_the_same_view_again(visit):
-    one = visit("#model=diag-5-choice(1,3)&sigma=1.25&n=25&seed=9&after=3&off=2xy,3yy&table=paper&rescaled=1")
+    one = visit(
+        "#model=diag-5-choice(1,3)&sigma=1.25&n=25&seed=9&after=3&off=2xy,3yy&table=paper&rescaled=1&damped=0"
+    )
     other = visit("#" + one.page.evaluate("location.hash.slice(1)"))
     assert one.address() == other.address()
     assert one.address()["off"] == "2xy,3yy"
+    assert one.address()["damped"] == "0"
     for name in ("scatter", "steps", "plane", "distance"):
         assert one.picture(name) == other.picture(name)
 
@@ -262,6 +321,17 @@ def test_an_own_model_file(visit, tmp_path):
     assert one.picture("steps") != of_zoo.picture("steps")
 
 
+def test_losses_are_measured_again_for_another_file_of_the_same_name(visit, tmp_path):
+    one, losses = visit(), []
+    for num_layers in (1, 2):
+        lintra.save(zoo.load(f"diag-{num_layers}-uniform(0,5)"), tmp_path / "model.safetensors")
+        one.page.set_input_files("#file", tmp_path / "model.safetensors")
+        one.wait_for(f"document.getElementById('file-message').textContent.includes('{num_layers} layers')")
+        one.wait_for("lintra.profile().done > 50")
+        losses.append(one.page.evaluate("lintra.profile().loss[0]"))
+    assert losses[0] > 1.5 * losses[1]
+
+
 def test_an_own_model_of_another_size(visit, tmp_path):
     model = lintra.Diagonal.random(2, dim=4, num_examples=12, num_heads=2, key=jax.random.key(0))
     lintra.save(model, tmp_path / "small.safetensors", noise="choice(1:0.2,3:0.8)")
@@ -270,6 +340,18 @@ def test_an_own_model_of_another_size(visit, tmp_path):
     one.wait_for("document.getElementById('file-message').textContent.includes('d = 4')")
     one.wait_until_measured()
     assert one.text("#after-value") == "2 of 2"
+    assert_cannot_be_damped(one)
+    one.page.click("#opened-close")
+    assert one.page.is_checked("#damped")
+    assert one.page.get_attribute("#damped-label", "title") == ""
+
+
+def assert_cannot_be_damped(one):
+    assert one.page.is_disabled("#damped")
+    assert not one.page.is_checked("#damped")
+    reason = "This model has no damping thresholds, so it runs as printed."
+    assert one.page.get_attribute("#damped-label", "title") == reason
+    assert one.text("#damping") == "As printed: this model has no damping thresholds."
 
 
 def bad_files():
@@ -360,9 +442,10 @@ def test_a_picture_of_the_page_which_scrolls_in_one_direction_only(visit, name, 
     print(f"\n{folder / name}.png", json.dumps(one.address()))
 
 
-def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
+def test_a_zoo_of_ones_own_without_curves_and_thresholds(browser, tmp_path):
     name = "diag-2-choice(1,3)"
-    zoo.write(tmp_path / "mine.safetensors", {name: (zoo.load(name), {"noise": "choice(1,3)"})})
+    model = zoo.load(name).store_damping(None)
+    zoo.write(tmp_path / "mine.safetensors", {name: (model, {"noise": "choice(1,3)"})})
     (tmp_path / "page.html").write_text(fill_page(zoo.Zoo(tmp_path / "mine.safetensors"), {}), encoding="utf-8")
     one = Visit(browser, tmp_path / "page.html")
     one.wait_until_measured()
@@ -370,5 +453,6 @@ def test_a_zoo_of_ones_own_without_measured_curves(browser, tmp_path):
     one.slide("examples", 8)
     assert one.address()["model"] == name
     assert one.page.locator("#table button").count() == 1
+    assert_cannot_be_damped(one)
     one.context.close()
     assert one.messages == []

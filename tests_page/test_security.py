@@ -114,6 +114,95 @@ def test_a_forged_file_with_its_own_checksum_is_rejected(visit, tmp_path, kind):
     assert hacked(one) is None
 
 
+THRESHOLDS = {"kind": "hard", "rho": [100.0, 50.0], "kappa": [9e3, None], "trace": 300.0, "active": False}
+OBJECT = "“damping” must be an object with kind, rho, kappa and trace, got"
+TRACE = "“trace” of the damping must be a positive number, or null for infinity, got"
+COUNT = "must be a list of 2 positive numbers, or null for infinity, got"
+FORGED_DAMPING = {
+    "text": ("rho", "The damping of this file cannot be read: it is not JSON."),
+    "NaN": (THRESHOLDS | {"rho": [np.nan, 1.0]}, "The damping of this file cannot be read: it is not JSON."),
+    "null": (None, f"{OBJECT} null."),
+    "list": ([1.0, 2.0], f"{OBJECT} [1,2]."),
+    "empty": ({}, f"{OBJECT} {{}}."),
+    "kind": (THRESHOLDS | {"kind": IMAGE}, f'“kind” of the damping must be “hard”, got "{IMAGE}".'),
+    "active": (THRESHOLDS | {"active": 1}, "“active” of the damping must be true or false, got 1."),
+    "zero": (THRESHOLDS | {"rho": [0, 1]}, f"“rho” of the damping {COUNT} [0,1]."),
+    "negative": (THRESHOLDS | {"kappa": [1, -1]}, f"“kappa” of the damping {COUNT} [1,-1]."),
+    "boolean": (THRESHOLDS | {"rho": [True, 1]}, f"“rho” of the damping {COUNT} [true,1]."),
+    "string": (THRESHOLDS | {"rho": ["1", 1]}, f'“rho” of the damping {COUNT} ["1",1].'),
+    "one": (THRESHOLDS | {"rho": [1]}, f"“rho” of the damping {COUNT} [1]."),
+    "three": (THRESHOLDS | {"kappa": [1, 2, 3]}, f"“kappa” of the damping {COUNT} [1,2,3]."),
+    "number": (THRESHOLDS | {"kappa": 7}, f"“kappa” of the damping {COUNT} 7."),
+    "trace missing": (
+        {"kind": "hard", "rho": [1, 1], "kappa": [1, 1], "active": True},
+        f'{OBJECT} {{"kind":"hard","rho":[1,1],"kappa":[1,1],"active":true}}.',
+    ),
+    "trace zero": (THRESHOLDS | {"trace": 0}, f"{TRACE} 0."),
+    "trace negative": (THRESHOLDS | {"trace": -300.0}, f"{TRACE} -300."),
+    "trace boolean": (THRESHOLDS | {"trace": True}, f"{TRACE} true."),
+    "trace string": (THRESHOLDS | {"trace": IMAGE}, f'{TRACE} "{IMAGE}".'),
+    "trace list": (THRESHOLDS | {"trace": [300.0, 300.0]}, f"{TRACE} [300,300]."),
+}
+
+
+def write_with_damping(path, damping):
+    lintra.save(zoo.load("diag-2-uniform(0,5)"), path, noise="uniform(0,5)")
+    tensors, metadata = tensor_files.read_tensors(path, "lintra-model-1")
+    tensor_files.write_tensors(path, tensors, metadata | {"damping": damping})
+
+
+@pytest.mark.parametrize("kind", FORGED_DAMPING)
+def test_forged_thresholds_are_rejected_by_the_page_and_by_python(visit, tmp_path, kind):
+    damping, sentence = FORGED_DAMPING[kind]
+    path = tmp_path / "forged.safetensors"
+    write_with_damping(path, damping if kind == "text" else json.dumps(damping))
+    with pytest.raises(ValueError, match="is not a model that lintra can read"):
+        lintra.load(path)
+    one = visit()
+    before = one.picture("steps")
+    one.page.set_input_files("#file", path)
+    one.wait_for("document.getElementById('file-message').textContent !== ''")
+    assert one.text("#file-message") == f"forged.safetensors: {sentence}"
+    assert one.picture("steps") == before
+    assert hacked(one) is None
+
+
+@pytest.mark.parametrize("infinity", ["1e999", "-1e999"])
+@pytest.mark.parametrize(("number", "sentence"), [("100.0", f"“rho” of the damping {COUNT}"), ("300.0", TRACE)])
+def test_thresholds_that_overflow_are_rejected(visit, tmp_path, number, sentence, infinity):
+    path = tmp_path / "forged.safetensors"
+    write_with_damping(path, json.dumps(THRESHOLDS).replace(number, infinity))
+    one = visit()
+    one.page.set_input_files("#file", path)
+    one.wait_for("document.getElementById('file-message').textContent !== ''")
+    assert sentence in one.text("#file-message")
+
+
+TINIEST = 5e-324  # divided by the training n it underflows
+EXTREME_DAMPING = {
+    "steps": (
+        {"rho": [1e300, TINIEST], "kappa": [TINIEST, 1e300], "trace": 1e300},
+        "Steps are divided by ∞ in layer 1, ∞ in layer 2.",
+    ),
+    "context": ({"trace": TINIEST}, "The Gram matrix is divided by ∞ before layer 1."),
+    "both": (
+        {"rho": [TINIEST, TINIEST], "kappa": [TINIEST, TINIEST], "trace": TINIEST},
+        "The Gram matrix is divided by ∞ before layer 1.",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", EXTREME_DAMPING)
+def test_thresholds_that_are_extreme_give_a_page_without_nan(visit, tmp_path, kind):
+    thresholds, sentence = EXTREME_DAMPING[kind]
+    write_with_damping(tmp_path / "x.safetensors", json.dumps(THRESHOLDS | thresholds))
+    one = visit()
+    one.page.set_input_files("#file", tmp_path / "x.safetensors")
+    one.wait_for("document.getElementById('file-message').textContent.startsWith('Opened')")
+    assert "NaN" not in one.text("main")
+    assert one.text("#damping").endswith(sentence)
+
+
 @pytest.mark.parametrize(
     "header", ["[]", "3", "null", '{"__metadata__":3}', '{"P":3}', '{"P":{"dtype":"F64","shape":[1e99]}}']
 )

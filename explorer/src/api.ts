@@ -4,20 +4,28 @@ import { omegas } from "./anatomy";
 import { modelOf, type Data } from "./data";
 import type { LiveProfile } from "./live";
 import { BASELINES, type Baseline } from "./styles";
-import { layerWeights } from "./models";
+import { runLayers } from "./models";
 import { parseNoise } from "./noise";
 import { ridge, spectrum } from "./ridge";
 import type { Statistics } from "./statistics";
-import { baseline } from "./view";
+import { baseline, type View } from "./view";
 
-/** Make the functions; `live` returns the profile that is being measured. */
-export function api(data: Data, live: () => LiveProfile) {
+/** Make the functions; `live` returns the profile that is being measured, and `view` the view that is drawn. */
+export function api(data: Data, live: () => LiveProfile, view: () => View) {
   return {
     names: () => Object.keys(data.models),
     baselines: () => [...BASELINES],
-    /** Weights after each layer, for a Gram matrix given row after row. */
-    layerWeights: (name: string, gram: number[], numExamples: number, disabled: string[] = []) =>
-      layerWeights(modelOf(data.models[name]), statistics(gram, numExamples), new Set(disabled)).map((weights) => [...weights]),
+    /** Weights after each layer and divisors of the damping, for a Gram matrix given row after row. */
+    run: (name: string, gram: number[], numExamples: number, damped: boolean, disabled: string[] = []) => {
+      const model = modelOf(data.models[name]);
+      const run = runLayers(model, statistics(gram, numExamples), damped ? model.damping : null, new Set(disabled));
+      return { weights: run.weights.map((weights) => [...weights]), divisors: run.divisors };
+    },
+    /** The Gram matrix that the model on the page reads, its weights after each layer, and divisors. */
+    shown: () => {
+      const { seen, path, divisors } = view();
+      return { gram: [...seen.gram], weights: path.slice(1).map((weights) => [...weights]), divisors };
+    },
     /** Weights of a baseline for a noise prior. */
     baseline: (method: Baseline, noise: string, gram: number[], numExamples: number) => [
       ...baseline(method, spectrum(statistics(gram, numExamples)), parseNoise(noise), data.curves[noise]?.tuned),

@@ -35,6 +35,7 @@ export function listenToControls(data: Data, current: () => State, change: Chang
   input("sigma").addEventListener("input", () => change({ noiseStd: input("sigma").valueAsNumber }));
   input("examples").addEventListener("input", () => change({ numExamples: input("examples").valueAsNumber }));
   input("rescaled").addEventListener("change", () => change({ rescaled: input("rescaled").checked }));
+  input("damped").addEventListener("change", () => change({ damped: input("damped").checked }));
   input("after").addEventListener("input", () => change({ layer: input("after").valueAsNumber }));
   input("seed").addEventListener("change", () => {
     const seed = Math.round(input("seed").valueAsNumber);
@@ -78,6 +79,7 @@ export function showControls(view: View, data: Data, fileName: string | null): v
   show("sigma", state.noiseStd, state.noiseStd.toFixed(2));
   show("examples", state.numExamples, String(state.numExamples));
   input("rescaled").checked = state.rescaled;
+  showDamped(view);
   if (document.activeElement !== input("seed")) input("seed").value = String(state.seed);
   input("after").max = String(subject.model.layers);
   show("after", state.layer, `${state.layer} of ${subject.model.layers}`);
@@ -91,6 +93,14 @@ export function showControls(view: View, data: Data, fileName: string | null): v
   }
   element("opened").hidden = fileName === null;
   element("opened-name").textContent = fileName === null ? "" : `Showing ${fileName}.`;
+}
+
+/** The switch of damping; a model without thresholds cannot be damped. */
+function showDamped({ damping, subject }: View): void {
+  const isMissing = subject.model.damping === null;
+  input("damped").checked = damping !== null;
+  input("damped").disabled = isMissing;
+  element("damped-label").title = isMissing ? "This model has no damping thresholds, so it runs as printed." : "";
 }
 
 function check(name: string, value: string): void {

@@ -1,5 +1,6 @@
 /** The data that Python put into the page: models, Table 1 of the paper, and measured losses. */
 
+import { readDamping } from "./damping";
 import type { Family, Model } from "./models";
 import type { Tuning } from "./ridge";
 
@@ -13,6 +14,7 @@ export interface Card {
   adjusted_loss: number | null;
   standard_error: number | null;
   worst: number | null;
+  damping: unknown; // thresholds; null where there are none
   parameters: Record<string, string>; // float64 in base64
 }
 
@@ -51,7 +53,8 @@ export function modelOf(card: Card): Model {
   if (!model) {
     const { family, layers, heads, context, dim } = card;
     const parameters = Object.fromEntries(Object.entries(card.parameters).map(([name, text]) => [name, floats(text)]));
-    model = { family, layers, heads, context, dim, parameters };
+    const damping = card.damping === null ? null : readDamping(card.damping, layers);
+    model = { family, layers, heads, context, dim, parameters, damping };
     decoded.set(card, model);
   }
   return model;

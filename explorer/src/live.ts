@@ -1,6 +1,7 @@
 /** Losses measured in the page: over noise levels, and with parts of the model switched off. */
 
 import { bayesWeights } from "./bayes";
+import type { Damping } from "./damping";
 import { BASELINES, type Baseline } from "./styles";
 import { eigen, halfSquare } from "./matrix";
 import { finalWeights, OMEGAS, type Model, type Disabled } from "./models";
@@ -39,6 +40,7 @@ export interface Setting {
   noise: Noise;
   tuning?: Tuning;
   numExamples: number; // n
+  damping: Damping | null; // null: as printed
   disabled: Disabled;
   modelStatistics: (stats: Statistics) => Statistics;
 }
@@ -60,7 +62,8 @@ export function* profile(setting: Setting, noiseStds: number[], total: number, i
       const stats = statistics(summary, noiseStds[index]);
       const context = spectrum(stats, axes);
       const oracle = ridge(context, noiseStds[index] ** 2);
-      into.model[index].add(halfSquare(finalWeights(setting.model, setting.modelStatistics(stats), setting.disabled), oracle));
+      const weights = finalWeights(setting.model, setting.modelStatistics(stats), setting.damping, setting.disabled);
+      into.model[index].add(halfSquare(weights, oracle));
       addBaselines(setting, context, oracle, index, into);
       if (index % 8 === 7) yield;
     }
@@ -103,14 +106,15 @@ export function emptyAblation(): Ablation {
 /** Measure losses on sequences of the training prior: without the disabled ω, then without each ω alone. */
 export function* measureAblation(setting: Setting, total: number, each: number, into: Ablation): Generator<void, void> {
   const draw = random(SEED, "damage"); // the text chooses the random numbers
+  const weigh = (stats: Statistics, disabled?: Disabled) => finalWeights(setting.model, stats, setting.damping, disabled);
   const drawn: { stats: Statistics; oracle: Float64Array }[] = [];
   for (let k = 0; k < total; k++) {
     const noiseStd = sampleNoise(setting.noise, draw);
     const stats = statistics(summarise(drawSequence(draw, setting.numExamples, setting.model.dim)), noiseStd);
     const sequence = { stats: setting.modelStatistics(stats), oracle: ridge(spectrum(stats), noiseStd ** 2) };
     drawn.push(sequence);
-    into.trained.push(halfSquare(finalWeights(setting.model, sequence.stats), sequence.oracle));
-    into.ablated.push(halfSquare(finalWeights(setting.model, sequence.stats, setting.disabled), sequence.oracle));
+    into.trained.push(halfSquare(weigh(sequence.stats), sequence.oracle));
+    into.ablated.push(halfSquare(weigh(sequence.stats, setting.disabled), sequence.oracle));
     yield;
   }
   for (let k = 0; k < each; k++) into.trainedMean.add(into.trained[k]);
@@ -118,7 +122,7 @@ export function* measureAblation(setting: Setting, total: number, each: number, 
     const mean = new Mean();
     const alone = new Set([name]);
     for (let k = 0; k < each; k++) {
-      mean.add(halfSquare(finalWeights(setting.model, drawn[k].stats, alone), drawn[k].oracle));
+      mean.add(halfSquare(weigh(drawn[k].stats, alone), drawn[k].oracle));
       if (k % 8 === 7) yield;
     }
     into.single.set(name, mean);

@@ -11,6 +11,7 @@ import "./style.css";
 import { listenToTheme } from "./theme";
 import { computeView, modelStatistics, zooSubject, type Subject, type View } from "./view";
 import { drawContext } from "./views/context";
+import { drawDamping } from "./views/damping";
 import { listenToFile, type FileModel } from "./views/file";
 import { buildSwitches, drawAblation, drawMatrices, drawSwitches } from "./views/omegas";
 import { drawPath } from "./views/path";
@@ -28,7 +29,7 @@ const data = readData();
 let state: State = fromAddress(location.hash, data);
 let fileModel: FileModel | null = null;
 let view: View;
-let drawn: { model?: Subject["model"]; table?: string; measured?: string } = {};
+let drawn: { model?: Subject["model"]; table?: string; measured?: string; measuredModel?: Subject["model"] } = {};
 let stop: (() => void)[] = [];
 
 const svg = (id: string) => element<SVGElement>(id);
@@ -45,6 +46,7 @@ function draw(): void {
   view = computeView(state, subject());
   showControls(view, data, fileModel?.name ?? null);
   drawTiles(element("tiles"), element("status"), view, data);
+  drawDamping(element("damping"), view);
   drawContext(svg("scatter"), svg("steps"), view);
   drawPath(svg("plane"), svg("distance"), view);
   if (drawn.model !== view.subject.model) {
@@ -65,9 +67,10 @@ let ablation = emptyAblation();
 
 /** Measure losses again if something that they depend on has changed. */
 function measure(): void {
-  const dependencies = JSON.stringify([view.subject.name, state.numExamples, state.rescaled, state.disabled]);
-  if (drawn.measured !== dependencies) {
+  const dependencies = JSON.stringify([view.subject.noiseText, state.numExamples, state.rescaled, state.damped, state.disabled]);
+  if (drawn.measured !== dependencies || drawn.measuredModel !== view.subject.model) {
     drawn.measured = dependencies;
+    drawn.measuredModel = view.subject.model; // files of one name may hold several models
     for (const stopOne of stop) stopOne();
     const { model, noise, curves } = view.subject;
     const rescaled = state.rescaled;
@@ -76,6 +79,7 @@ function measure(): void {
       noise,
       tuning: curves?.tuned,
       numExamples: state.numExamples,
+      damping: view.damping,
       disabled: new Set(state.disabled),
       modelStatistics: (stats) => modelStatistics(model, stats, rescaled),
     };
@@ -142,7 +146,7 @@ function openFile(model: FileModel | null): void {
 }
 
 function start(): void {
-  window.lintra = api(data, () => live);
+  window.lintra = api(data, () => live, () => view);
   if (Object.keys(data.models).length === 0) {
     element("tiles").textContent = "This page has no models in it. Make one that has with: lintra explore";
     return;

@@ -1,10 +1,12 @@
 /**
  * Linear transformers: the layer recursion on the Gram matrix.
  *
- * A layer multiplies all tokens by `T = I + Σₖ Pₖ G Qₖ`; then `G ← T G Tᵀ` and `C ← T C`, and the implicit weights are
- * read from the last row of `C = [[M, u], [−wᵀ, a]]`, Theorem 4.1 and Lemma 4.3.
+ * A layer multiplies all tokens by `T = I + Σₖ Pₖ (G/r) Qₖ`, where r is 1 in a model as printed; then
+ * `G ← T G Tᵀ` and `C ← T C`, and the implicit weights are read from the last row of `C = [[M, u], [−wᵀ, a]]`,
+ * Theorem 4.1 and Lemma 4.3.
  */
 
+import { contextDivisor, forDividedGram, layerDivisor, type Damping, type Divisors } from "./damping";
 import { identity, multiply, multiplyTransposed, type Matrix, type Vector } from "./matrix";
 import type { Statistics } from "./statistics";
 
@@ -17,6 +19,7 @@ export interface Model {
   context: number; // training n: parameters are for a Gram matrix divided by it
   dim: number;
   parameters: Record<string, Vector>; // p and q, or rates
+  damping: Damping | null; // stored thresholds; null where there are none
 }
 
 export const OMEGAS = ["xx", "xy", "yx", "yy"] as const;
@@ -26,24 +29,39 @@ export type OmegaName = (typeof OMEGAS)[number]; // block of T: the row that cha
 export type Disabled = ReadonlySet<string>;
 const NONE: Disabled = new Set();
 
-/** The implicit weights after each layer. */
-export function layerWeights(model: Model, stats: Statistics, disabled: Disabled = NONE): Vector[] {
+export interface Run {
+  weights: Vector[]; // implicit weights after each layer
+  divisors: Divisors;
+}
+
+/** Run all layers, with the thresholds of `damping`, or as printed where it is null. */
+export function runLayers(model: Model, stats: Statistics, damping: Damping | null, disabled: Disabled = NONE): Run {
   const size = stats.dim + 1;
+  const limits = damping && forDividedGram(damping, model.context);
   let gram: Matrix = stats.gram.map((value) => value / model.context);
+  const context = limits ? contextDivisor(gram, size, limits.rho[0], limits.trace) : 1;
+  const divisors: Divisors = { context, layers: [] };
+  gram = divide(gram, context);
   let implicitMap = identity(size);
   const weights: Vector[] = [];
   for (let layer = 0; layer < model.layers; layer++) {
-    const t = transition(model, layer, gram, disabled);
+    const r = limits ? layerDivisor(gram, size, limits.rho[layer], limits.kappa[layer]) : 1;
+    const t = transition(model, layer, divide(gram, r), disabled);
     implicitMap = multiply(t, implicitMap, size); // Lemma 4.3
     weights.push(readWeights(implicitMap, stats.dim));
+    divisors.layers.push(r);
     if (layer + 1 < model.layers) gram = multiplyTransposed(multiply(t, gram, size), t, size);
   }
-  return weights;
+  return { weights, divisors };
 }
 
 /** The implicit weights after the last layer. */
-export function finalWeights(model: Model, stats: Statistics, disabled: Disabled = NONE): Vector {
-  return layerWeights(model, stats, disabled)[model.layers - 1];
+export function finalWeights(model: Model, stats: Statistics, damping: Damping | null, disabled: Disabled = NONE): Vector {
+  return runLayers(model, stats, damping, disabled).weights[model.layers - 1];
+}
+
+function divide(matrix: Matrix, by: number): Matrix {
+  return by === 1 ? matrix : matrix.map((value) => value / by);
 }
 
 function readWeights(implicitMap: Matrix, dim: number): Vector {

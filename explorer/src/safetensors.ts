@@ -4,6 +4,7 @@
  * The checksum detects accidents, not attackers: all content of a file is validated.
  */
 
+import { readDamping, type Damping } from "./damping";
 import type { Family, Model } from "./models";
 import { parseNoise } from "./noise";
 
@@ -100,9 +101,22 @@ function build(tensors: Map<string, Tensor>, metadata: Record<string, string>): 
   const shapeOf = (name: string) => (family === "full" || name.length === 1 ? square : [layers, heads, 2]);
   const values = new Map(names.map((name) => [name, finite(name, tensors.get(name), shapeOf(name))]));
   const parameters = Object.fromEntries(PARAMETERS[family].map((name) => [name, values.get(`own.${name}`)!]));
-  const model = { family, layers, heads, context, dim, parameters };
+  const damping = parseDamping(metadata.damping, layers);
+  const model = { family, layers, heads, context, dim, parameters, damping };
   for (const name of ["P", "Q"] as const) checkMatrix(name, values.get(name)!, tensors.get(name)!.dtype, model);
   return model;
+}
+
+/** The thresholds in the metadata, null where a file has none. */
+function parseDamping(text: string | undefined, layers: number): Damping | null {
+  if (text === undefined) return null;
+  let record: unknown;
+  try {
+    record = JSON.parse(text);
+  } catch {
+    throw new Error("The damping of this file cannot be read: it is not JSON.");
+  }
+  return readDamping(record, layers);
 }
 
 function sizeOf(name: string, text: string | undefined, limit: number): number {

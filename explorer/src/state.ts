@@ -15,6 +15,7 @@ export interface State {
   seed: number;
   layer: number; // the layer that is shown
   rescaled: boolean;
+  damped: boolean; // for models that have thresholds
   disabled: string[]; // the ω that are switched off, such as 2xy
   shade: Shade;
 }
@@ -31,6 +32,7 @@ export const START: State = {
   seed: 6,
   layer: 7,
   rescaled: false,
+  damped: true,
   disabled: [],
   shade: "floor",
 };
@@ -46,6 +48,7 @@ export function toAddress(state: State): string {
     ["table", state.shade],
   ];
   if (state.rescaled) entries.push(["rescaled", "1"]);
+  if (!state.damped) entries.push(["damped", "0"]);
   if (state.disabled.length) entries.push(["off", state.disabled.join(",")]);
   return entries.map(([name, value]) => `${name}=${value.replaceAll("+", "%2B")}`).join("&");
 }
@@ -65,6 +68,7 @@ export function fromAddress(hash: string, data: Data): State {
   state.seed = Math.round(readNumber(parameters.get("seed"), 0, LIMITS.seed, START.seed));
   state.layer = Math.round(readNumber(parameters.get("after"), 0, state.layers, state.layers));
   state.rescaled = parameters.get("rescaled") === "1";
+  state.damped = parameters.get("damped") !== "0";
   const shade = parameters.get("table");
   if (shade === "paper" || shade === "lintra" || shade === "floor") state.shade = shade;
   state.disabled = (parameters.get("off") ?? "").split(",").filter((name) => isOmega(name, state.layers));

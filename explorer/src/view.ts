@@ -2,9 +2,10 @@
 
 import { bayesWeights, posteriorNoiseStd } from "./bayes";
 import { modelOf, type Card, type Data, type PriorCurves, nameOf } from "./data";
+import type { Damping, Divisors } from "./damping";
 import { BASELINES, type Baseline } from "./styles";
 import { dot, type Vector } from "./matrix";
-import { layerWeights, type Model } from "./models";
+import { runLayers, type Model } from "./models";
 import { parseNoise, secondMoment, type Noise } from "./noise";
 import { random } from "./random";
 import { PENALTIES, ridge, spectrum, type Spectrum, type Tuning } from "./ridge";
@@ -28,6 +29,9 @@ export interface View {
   sequence: Sequence;
   labels: number[];
   spectrum: Spectrum;
+  damping: Damping | null; // null: the model is as printed
+  divisors: Divisors;
+  seen: Statistics; // what the model reads
   path: Vector[]; // implicit weights: zero, then after each layer
   oracle: Vector;
   baselines: Record<Baseline, Vector>;
@@ -50,14 +54,19 @@ export function computeView(state: State, subject: Subject): View {
   const stats = statistics(summarise(sequence), state.noiseStd);
   const context = spectrum(stats);
   const disabled = new Set(state.disabled);
-  const layers = layerWeights(model, modelStatistics(model, stats, state.rescaled), disabled);
+  const damping = state.damped ? model.damping : null;
+  const seen = modelStatistics(model, stats, state.rescaled);
+  const { weights, divisors } = runLayers(model, seen, damping, disabled);
   return {
     state,
     subject,
     sequence,
     labels: labels(sequence, state.noiseStd),
     spectrum: context,
-    path: [new Float64Array(model.dim), ...layers],
+    damping,
+    divisors,
+    seen,
+    path: [new Float64Array(model.dim), ...weights],
     oracle: ridge(context, state.noiseStd ** 2),
     baselines: baselineWeights(context, subject.noise, subject.curves?.tuned),
     posteriorNoiseStd: posteriorNoiseStd(context, subject.noise),

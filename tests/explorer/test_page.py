@@ -86,6 +86,17 @@ def test_weights_come_through_exactly(data):
             assert np.array_equal(found, np.ravel(value)), name
 
 
+def test_thresholds_of_damping_come_through_exactly(data):
+    for name in page_models(zoo.published()):
+        damping = zoo.load(name).with_damping().damping
+        assert damping is not None
+        found = data["models"][name]["damping"]
+        for part in ("rho", "kappa", "trace"):
+            # JSON has no infinity: null stands for it.
+            numbers = [np.inf if number is None else number for number in np.atleast_1d(found[part])]
+            assert np.array_equal(numbers, np.atleast_1d(getattr(damping, part))), name
+
+
 def test_all_of_table_1_and_its_losses_are_there(data):
     assert len(data["paper"]) >= 210
     for method, num_layers, noise, _ in data["paper"]:

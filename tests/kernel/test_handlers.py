@@ -74,7 +74,7 @@ jax.config.update("jax_enable_x64", True)
 from lintra.kernel import library
 assert library.instruction_set() is not None
 p, gram = np.zeros((1, 2, 1, 400, 101, 101)), np.zeros((1, 300, 101, 101))
-p, ranges, gram = jax.device_put((p, np.full((1, 1, 2), np.inf), gram))
+p, ranges, gram = jax.device_put((p, np.full((1, 1, 3), np.inf), gram))
 call = jax.jit(jax.ffi.ffi_call("lintra_full_forward_f64", jax.ShapeDtypeStruct((1, 300, 100), float)))
 call = call.lower(p, ranges, gram).compile()
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

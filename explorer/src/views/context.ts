@@ -4,6 +4,7 @@ import { axes, below, frame, linear, mark, path, segment, short, tags, textAt, t
 import { STYLES, type Style } from "../styles";
 import { dot } from "../matrix";
 import type { View } from "../view";
+import { divides, divisorText } from "./damping";
 
 const BOX = frame(440, 330);
 const LABEL: Style = { ...STYLES.truth, mark: "circle" };
@@ -67,9 +68,11 @@ function drawSteps(svg: SVGElement, view: View): void {
     text: `${STYLES[name].label} ${short(lines[name])}`,
     colour: STYLES[name].colour,
   }));
-  const marks = predictions.map((value, layer) =>
-    mark([x(layer), inside(value)], style, layer === view.state.layer ? 7 : 4.5, `After layer ${layer}: ${short(value)}`),
-  );
+  const marks = predictions.map((value, layer) => {
+    const r = view.divisors.layers[layer - 1] ?? 1;
+    const title = `After layer ${layer}: ${short(value)}${divides(r) ? `, step divided by ${divisorText(r)}` : ""}`;
+    return mark([x(layer), inside(value)], style, layer === view.state.layer ? 7 : 4.5, title);
+  });
   const ticks = Object.assign(x, { ticks: predictions.map((_, layer) => layer) });
   svg.innerHTML =
     axes(STEPS, ticks, y, "After layer", "Prediction for the query") +

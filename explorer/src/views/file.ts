@@ -24,7 +24,8 @@ export function listenToFile(open: (model: FileModel | null) => void): void {
       const { model, noise, checked } = await readModelFile(await file.arrayBuffer());
       open({ name: file.name, model, noise });
       const heads = `${model.heads} ${model.heads > 1 ? "heads" : "head"}`;
-      const size = `${model.family}, ${model.layers} layers, ${heads}, d = ${model.dim}`;
+      const damping = model.damping ? "with damping" : "without damping";
+      const size = `${model.family}, ${model.layers} layers, ${heads}, d = ${model.dim}, ${damping}`;
       showMessage(`Opened ${file.name}: ${size}.${checked ? "" : " This browser could not check its checksum."}`);
     } catch (error) {
       showMessage(`${file.name}: ${(error as Error).message}`, true);

@@ -77,7 +77,7 @@ export function drawAblation(svg: SVGElement, note: HTMLElement, view: View, abl
   const summary = disabled
     ? `${disabled} ω ${disabled > 1 ? "are" : "is"} off: the loss is ${short(ablated.mean / trained.mean)} times as large.`
     : "Everything is switched on.";
-  const method = `Bars are means, thin lines medians, over ${ablation.ablated.length} fresh sequences at n = ${view.state.numExamples}.`;
+  const method = `Bars are means, thin lines medians, over ${ablation.ablated.length} fresh sequences at n = ${view.state.numExamples}, ${view.damping ? "damped" : "as printed"}.`;
   note.textContent = `${summary} ${method}`;
   svg.setAttribute("aria-label", `Loss as trained ${short(trained.mean)}, as switched ${short(ablated.mean)}.`);
 }

@@ -120,13 +120,13 @@ function dots(live: LiveProfile, x: Scale, y: Scale): string {
 }
 
 function noteOf(view: View, live: LiveProfile): string {
-  const done = `Here: ${live.done} sequences a level at n = ${view.state.numExamples}.`;
+  const done = `Here: ${live.done} sequences a level at n = ${view.state.numExamples}, ${view.damping ? "damped" : "as printed"}.`;
   const { curves, model } = view.subject;
   if (!isAsMeasured(view)) {
     return `${done} Lines of baselines are measured here as well, since Python’s are for n = ${model.context}.`;
   }
   const intact = view.state.disabled.length ? ", with everything switched on" : "";
-  return `${done} In Python: ${curves?.sequences.toLocaleString("en")}${intact}.`;
+  return `${done} In Python: ${curves?.sequences.toLocaleString("en")}, as printed${intact}.`;
 }
 
 function describe(view: View, lines: Line[], marks: { noiseStd: number; mean: number }[]): string {

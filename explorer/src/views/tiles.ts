@@ -4,6 +4,7 @@ import { escape, short } from "../chart";
 import type { Data } from "../data";
 import { dot, halfSquare } from "../matrix";
 import type { View } from "../view";
+import { isDamped } from "./damping";
 
 /** Draw the numbers, and announce the prediction. */
 export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, data: Data): void {
@@ -19,7 +20,7 @@ export function drawTiles(root: HTMLElement, status: HTMLElement, view: View, da
     quality(view, data),
   ].join("");
   const summary = `prediction ${short(prediction)} after layer ${state.layer}, true value ${short(view.truth)}`;
-  status.textContent = `${subject.name}: ${summary}.`;
+  status.textContent = `${subject.name}: ${summary}${isDamped(view) ? ", damped" : ""}.`;
 }
 
 function quality(view: View, data: Data): string {
@@ -31,7 +32,7 @@ function quality(view: View, data: Data): string {
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
   const text = [printed ? escape(`paper ${printed[3]}`) : "not in the paper", `floor ${short(floor ?? NaN)}`];
-  return tile("Loss on the training prior", short(card.adjusted_loss), text.join(", "));
+  return tile("Loss on the prior, as printed", short(card.adjusted_loss), text.join(", "));
 }
 
 function tile(title: string, value: string, more: string): string {

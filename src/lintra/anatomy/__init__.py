@@ -3,6 +3,7 @@
 from lintra.anatomy.ablation import ablate, ablation
 from lintra.anatomy.behaviour import behaviour, implied_noise
 from lintra.anatomy.canonical import canonical_form, effective_tensor
+from lintra.anatomy.damped_layers import damped_layers
 from lintra.anatomy.equivalence import Equivalence, compare, rotate_inputs
 from lintra.anatomy.explanation import Explanation, explain
 from lintra.anatomy.structure import OMEGAS, MatrixStructure, matrix_structures, omegas
@@ -18,6 +19,7 @@ __all__ = [
     "behaviour",
     "canonical_form",
     "compare",
+    "damped_layers",
     "effective_tensor",
     "explain",
     "implied_noise",

@@ -6,6 +6,7 @@ import jax
 
 from lintra.anatomy.ablation import ablation
 from lintra.anatomy.behaviour import behaviour, implied_noise
+from lintra.anatomy.damped_layers import damped_layers
 from lintra.anatomy.sentences import describe
 from lintra.anatomy.structure import OMEGAS, matrix_structures, omegas
 from lintra.arguments import KeyLike, random_key
@@ -26,6 +27,7 @@ class Explanation:
         behaviour: Rescaling, steps and momentum per layer and noise level.
         implied_noise: The noise level it acts on, at each true one.
         ablation: The loss without each ω.
+        damping: How often the context and each layer are damped. Empty for a model without thresholds.
     """
 
     sentences: list[str]
@@ -34,17 +36,19 @@ class Explanation:
     behaviour: list[Row]
     implied_noise: list[Row]
     ablation: list[Row] = field(default_factory=list)
+    damping: list[Row] = field(default_factory=list)
 
     def tables(self) -> dict[str, list[Row]]:
-        """Return all tables by title."""
+        """Return all tables that have rows by title."""
         titles = {
             "omegas": "ω per layer, as printed",
             "structures": "P and Q in canonical form",
             "behaviour": "What each layer does at each noise level",
             "implied_noise": "The noise level it acts on",
             "ablation": "Adjusted loss without one ω",
+            "damping": "Damping: ‖Σ‖/ρ of inputs, λ/κ of labels, and the share of sequences outside",
         }
-        return {title: getattr(self, name) for name, title in titles.items()}
+        return {title: rows for name, title in titles.items() if (rows := getattr(self, name))}
 
 
 def explain(
@@ -60,14 +64,14 @@ def explain(
     Args:
         model: Any linear transformer.
         noise: The noise prior that it was trained on.
-        num_sequences: Number of fresh sequences for the ablation.
+        num_sequences: Number of fresh sequences for the ablation and for the shares that are damped.
         key: Randomness, a whole number or a key.
         progress: Told while the ablation is measured.
 
     Returns:
         Tables, and what they say in words.
     """
-    keys = jax.random.split(random_key(key), 3)
+    keys, damping_key = jax.random.split(random_key(key), 3), jax.random.fold_in(random_key(key), 3)
     problem = NoisyRegression(dim=model.dim, num_examples=model.num_examples, noise=noise)
     tables = {
         "omegas": [
@@ -78,5 +82,6 @@ def explain(
         "behaviour": behaviour(model, key=keys[0]),
         "implied_noise": implied_noise(model, noise, key=keys[1]),
         "ablation": ablation(model, problem, num_sequences=num_sequences, key=keys[2], progress=progress),
+        "damping": damped_layers(model, problem, num_sequences=num_sequences, key=damping_key),
     }
-    return Explanation(describe(model, **tables), **tables)
+    return Explanation(describe(model, num_sequences, **tables), **tables)

@@ -5,6 +5,7 @@ import numpy as np
 from lintra.anatomy.canonical import canonical_form
 from lintra.anatomy.structure import omegas
 from lintra.models.base import AbstractModel
+from lintra.models.damping import SCALED_RANGE
 from lintra.problem.noise import parse_noise
 from lintra.runtime.escaping import in_docstring, in_latex, one_line
 
@@ -27,14 +28,22 @@ def predict(X, y, queries):
     return np.asarray(queries) @ fit(X, y)
 '''
 
-_DAMPING = '''# the range of training of each layer: norm of inputs.T @ inputs, and sum of squared residuals
+_DAMPING = '''# the range of training: the sum of squared inputs of a context and, in each layer, the 4-norm of the
+# eigenvalues of inputs.T @ inputs and the sum of squared residuals
+TRACE = {trace}
 RHO = np.array({rho})
 KAPPA = np.array({kappa})
 
 
 def divisor(square_inputs, square_residuals, layer):
     """How far a layer is outside of the range of training; 1 inside."""
-    return max(1.0, np.linalg.norm(square_inputs) / RHO[layer], square_residuals / KAPPA[layer])
+    norm = np.linalg.norm(np.linalg.eigvalsh(square_inputs), ord=4)
+    return max(1.0, norm / RHO[layer], square_residuals / KAPPA[layer])
+
+
+def scaling(square_inputs):
+    """The number that inputs.T @ inputs of a context are divided by; 1 inside of the range of training."""
+    return max(np.trace(square_inputs) / TRACE, min(divisor(square_inputs, 0.0, 0), {scaled_range}))
 
 
 '''
@@ -132,7 +141,8 @@ def export(model: AbstractModel, *, title: str = _TITLE, noise: str = _UNKNOWN, 
 def _program(model: AbstractModel) -> str:
     head = ""
     if (damping := model.damping) is not None:
-        head = _DAMPING.format(rho=_literal(np.asarray(damping.rho)), kappa=_literal(np.asarray(damping.kappa)))
+        rho, kappa, trace = (_literal(np.asarray(x)) for x in (damping.rho, damping.kappa, damping.trace))
+        head = _DAMPING.format(rho=rho, kappa=kappa, trace=trace, scaled_range=SCALED_RANGE)
     if model.family == "full":
         p, q = canonical_form(model)
         return head + _FULL.format(p=_literal(p), q=_literal(q), **_full_parts(damping is not None))
@@ -148,7 +158,7 @@ def _full_parts(is_damped: bool) -> dict[str, str]:
     if not is_damped:
         return {"scale": "", "layer": "p, q in zip(P, Q)", "gram": "gram"}
     return {
-        "scale": "    gram = gram / divisor(gram[:-1, :-1], 0.0, 0)\n",
+        "scale": "    gram = gram / scaling(gram[:-1, :-1])\n",
         "layer": "number, (p, q) in enumerate(zip(P, Q))",
         "gram": "(gram / divisor(gram[:-1, :-1], gram[-1, -1], number))",
     }
@@ -159,7 +169,7 @@ def _diagonal_parts(names: str, is_damped: bool) -> dict[str, str]:
     if not is_damped:
         return {"scale": "", "layer": f"{names} in LAYERS", "damp": ""}
     return {
-        "scale": "    scale = divisor(X.T @ X, 0.0, 0) ** 0.5\n    X, y = X / scale, y / scale\n",
+        "scale": "    scale = scaling(X.T @ X) ** 0.5\n    X, y = X / scale, y / scale\n",
         "layer": "number, rates in enumerate(LAYERS)",
         "damp": f"        {names} = rates / divisor(inputs.T @ inputs, residuals @ residuals, number)\n",
     }
@@ -167,9 +177,10 @@ def _diagonal_parts(names: str, is_damped: bool) -> dict[str, str]:
 
 def _literal(array: np.ndarray) -> str:
     """An array as Python text that gives the same numbers back."""
+    if array.ndim == 0:
+        return repr(float(array)) if np.isfinite(array) else "np.inf"
     if array.ndim == 1:
-        numbers = (repr(float(value)) if np.isfinite(value) else "np.inf" for value in array)
-        return "[" + ", ".join(numbers) + "]"
+        return "[" + ", ".join(map(_literal, array)) + "]"
     rows = ",\n".join(_literal(part) for part in array)
     return "[\n" + "\n".join("    " + line for line in rows.splitlines()) + ",\n]"
 
@@ -206,10 +217,13 @@ _DIVISION = {
 def _pseudo_code(model: AbstractModel, title: str) -> str:
     lines = [f"{title}", "", "input: examples X (n × d), y (n)", _START[model.family]]
     if model.damping is not None:
-        lines += ["X, y ← X, y divided by √max(1, ‖XᵀX‖_F / ρ) with ρ of layer 1"]
+        trace = float(model.damping.trace)
+        lines += [
+            f"X, y ← X, y divided by √max(1, tr Σ / {trace:.5g}, min((tr Σ⁴)^¼ / ρ, {SCALED_RANGE})), Σ = XᵀX"
+        ]
     lines += [f"for layer 1 … {model.num_layers}, with the numbers below:"]
     if model.damping is not None:
-        lines += [f"    {_DIVISION[model.family]} with r = max(1, ‖Σ‖_F / ρ, λ / κ)"]
+        lines += [f"    {_DIVISION[model.family]} with r = max(1, (tr Σ⁴)^¼ / ρ, λ / κ)"]
     lines += [f"    {line}" for line in _STEPS[model.family]]
     lines += ["output: w, which predicts ⟨w, x⟩", ""]
     numbers = "rotation averages of P G Q" if model.family == "full" else "as printed, for a sum over examples"
@@ -244,7 +258,8 @@ G &\gets T G T^\top, \qquad C \gets T C, \qquad w = -C_{d+1,1:d}""",
         divided = r"G" if model.family == "full" else r"\omega"
         thresholds = ",\\ ".join(f"{value:.4g}" for value in np.asarray(damping.rho))
         damped_lines = [
-            rf"\\ {divided} &\text{{ is divided by }} \max(1, \|\Sigma^l\|_F / \rho_l, \lambda^l / \kappa_l),",
+            rf"\\ {divided} &\text{{ is divided by }}",
+            r"\max(1, (\operatorname{tr} (\Sigma^l)^4)^{1/4} / \rho_l, \lambda^l / \kappa_l),",
             rf"\quad \rho = ({thresholds})",
         ]
     return "\n".join(

@@ -11,20 +11,23 @@ _DOMINATED = 0.5  # standard error of a mean, as a share of it, from which on a 
 
 def describe(
     model: AbstractModel,
+    num_sequences: int,
     *,
     omegas: list[Row],
     structures: list[Row],
     behaviour: list[Row],
     implied_noise: list[Row],
     ablation: list[Row],
+    damping: list[Row],
 ) -> list[str]:
-    """Return sentences on what the tables of a model say."""
+    """Return sentences on what the tables of a model say, of which some are for a number of sequences."""
     return [
         *_on_structures(model, structures),
         *_on_rescaling(omegas, behaviour),
         *_on_steps(omegas, behaviour),
         *_on_implied_noise(implied_noise),
         *_on_ablation(ablation),
+        *_on_damping(model, damping, num_sequences),
     ]
 
 
@@ -111,6 +114,31 @@ def _on_ablation(ablation: list[Row]) -> list[str]:
         listed = ", ".join(f"ω_{row['omega']} of layer {row['layer']}" for row in diverging)
         sentences.append(f"Without {listed} it diverges on some sequences, which dominate the mean.")
     return sentences
+
+
+def _on_damping(model: AbstractModel, damping: list[Row], num_sequences: int) -> list[str]:
+    """Which layers are damped, on how many sequences of the problem, and by how much."""
+    sentences = []
+    if damping and model.damping is None:
+        sentences.append(
+            "The model is as printed, with stored thresholds: `model.with_damping()` damps it as follows."
+        )
+    for row in damping:
+        if row["damped_share"] > 0:
+            what = "The context is scaled" if row["layer"] == "context" else f"Layer {row['layer']} is damped"
+            share = f"{_percent(row['damped_share'])} ± {_percent(row['standard_error'])} %"
+            sentences.append(f"{what} on {share} of sequences, by at most {row['largest_divisor']:.4g}.")
+    never = [row["layer"] for row in damping if row["damped_share"] == 0]
+    if "context" in never:
+        sentences.append(f"The context is scaled on none of {num_sequences:,} sequences.")
+    if layers := [layer for layer in never if layer != "context"]:
+        verb = "are" if len(layers) > 1 else "is"
+        sentences.append(f"{_layers(layers)} {verb} damped on none of {num_sequences:,} sequences.")
+    return sentences
+
+
+def _percent(share: float) -> str:
+    return f"{float(f'{100 * share:.2g}'):g}"  # 100, not 1e+02
 
 
 def _layers(numbers: list[int]) -> str:

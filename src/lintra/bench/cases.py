@@ -6,15 +6,19 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
+from lintra import zoo
 from lintra.baselines.oracle import oracle_weights
 from lintra.kernel import library
 from lintra.models import tokens
 from lintra.models.base import AbstractModel
+from lintra.models.damping import Damping
 from lintra.models.families import FAMILIES
 from lintra.models.full import Full
 from lintra.models.gdpp import GDPlusPlus
+from lintra.models.thresholds import measure_damping
 from lintra.problem.loss import half_square
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
@@ -118,6 +122,42 @@ def _loss_of_tokens(matrices: tuple[Array, ...], tokens: Array, label: Array) ->
     return 0.5 * jnp.mean((-tokens[:, -1, -1] - label) ** 2)
 
 
+def damping_case(family: str, *, gradient: bool, outside: bool = False) -> Sides:
+    """A damped model with 7 layers, batch 2,048, float32, and the same model as printed.
+
+    Args:
+        family: Name of the family.
+        gradient: Whether to compute loss and gradient of one training step. Otherwise: the weights.
+        outside: Whether all contexts are outside of the range of training. Default: all are inside.
+    """
+    problem, batch_size = NoisyRegression(), 2048
+    damped = damped_model(family, problem, outside=outside)
+    mean_gram, target = jax.jit(partial(_statistics, problem, batch_size))(jax.random.key(0))
+    models = damped, damped.without_damping().store_damping(None)
+    if gradient:
+        step = jax.jit(jax.value_and_grad(loss))
+        ours, reference = (partial(step, model, mean_gram, target) for model in models)
+    else:
+        forward = jax.jit(lambda model, mean_gram: model.final_weights(mean_gram))
+        ours, reference = (partial(forward, model, mean_gram) for model in models)
+    return ours, reference
+
+
+def damped_model(family: str, problem: NoisyRegression, *, outside: bool) -> AbstractModel:
+    """Return a damped model in float32 with 7 layers, for which contexts of a problem are inside or outside.
+
+    Inside it is the published model with its thresholds, which 0.01 % of contexts exceed in a layer. Outside it
+    has random parameters near zero, with which inputs change little, and thresholds below all of them.
+    """
+    if not outside:
+        damped = zoo.load(f"{family}-7-{problem.noise}").with_damping()
+    else:
+        model = random_model(family, 7, problem)
+        least = measure_damping(model, problem, num_sequences=16_384, quantile=0.0)
+        damped = model.with_damping(Damping(0.1 * 0.9 ** np.arange(7) * least.rho[0], None, 0.9 * least.trace))
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.float32), damped)
+
+
 def threads_case() -> Sides:
     """Loss and gradient of FULL with 7 layers, batch 4,096, on two threads, and on one."""
     step = gradient_step("full", 7, 4096, NoisyRegression())
@@ -159,6 +199,12 @@ CASES: dict[str, Callable[[], Sides]] = {
     "gd++-7": partial(gradient_case, "gd++", 7),
     "full-7-fresh": partial(gradient_case, "full", 7, fresh=True),
     "diag-7-fresh": partial(gradient_case, "diag", 7, fresh=True),
+    "full-7-damped": partial(damping_case, "full", gradient=True),
+    "diag-7-damped": partial(damping_case, "diag", gradient=True),
+    "full-7-damped-forward": partial(damping_case, "full", gradient=False),
+    "diag-7-damped-forward": partial(damping_case, "diag", gradient=False),
+    "full-7-outside": partial(damping_case, "full", gradient=True, outside=True),
+    "diag-7-outside": partial(damping_case, "diag", gradient=True, outside=True),
     "full-7-sgemm": sgemm_case,
     "full-7-threads": threads_case,
 }

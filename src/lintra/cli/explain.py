@@ -42,7 +42,7 @@ def explain(
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
-    """What a model does: its ω, how each layer rescales and steps, the noise level it acts on, what it needs."""
+    """What a model does: its ω, how layers rescale and step, the noise it acts on, what it needs, its damping."""
     read, prior = find_model(model, noise)
     key = keys(seed)[0]
     require_memory(NoisyRegression(read.dim, read.num_examples, prior), sequences, 4 * read.num_layers)

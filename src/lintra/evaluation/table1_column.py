@@ -1,7 +1,7 @@
 """Table 1, column by column: models and baselines on the same fresh sequences, beside the printed loss."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import jax
 
@@ -44,6 +44,8 @@ class Table1Row:
         verdict: How the loss compares with the printed one; empty without a printed one.
         tail: Tail of the loss.
         gdpp_floor: The least possible loss of GD++, at any depth.
+        damped: The adjusted loss of the damped model on the same sequences, and its tail. `None` for baselines and
+            models without thresholds. All other numbers are of the model as printed.
     """
 
     method: str
@@ -57,6 +59,7 @@ class Table1Row:
     verdict: str
     tail: Tail
     gdpp_floor: float
+    damped: tuple[Estimate, Tail] | None = None
 
     def to_row(self) -> Row:
         """Return what `table1.csv` has."""
@@ -78,7 +81,13 @@ class Table1Row:
             "protocol_5": self.protocol.low,
             "protocol_95": self.protocol.high,
         }
-        return name | quantiles | asdict(self.tail)
+        loss, tail = self.damped or (None, None)
+        damped = {
+            "damped_loss": loss and loss.mean,
+            "damped_standard_error": loss and loss.standard_error,
+            "damped_worst": tail and tail.worst,
+        }
+        return name | quantiles | asdict(self.tail) | damped
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,17 @@ class Column(AbstractMeasurement[Table1Column]):
         measured = evaluate(
             predictors, problem, num_sequences=num_sequences, protocol=True, key=measuring_key, progress=progress
         )
-        rows = [_row(measured, spec.name, spec.family, spec.num_layers) for spec in models]
+        with_thresholds = {
+            spec.name: model.with_damping() for spec, model in models.items() if model.stored_damping is not None
+        }
+        damped = dict[str, tuple[Estimate, Tail]]()
+        if with_thresholds:
+            again = evaluate(with_thresholds, problem, num_sequences=num_sequences, key=measuring_key)
+            damped = {name: (again.adjusted(name), again.tail(name)) for name in with_thresholds}
+        rows = [
+            replace(_row(measured, spec.name, spec.family, spec.num_layers), damped=damped.get(spec.name))
+            for spec in models
+        ]
         rows += [_row(measured, name, name, None) for name in TABLE1_BASELINES]
         return Table1Column(self.noise, rows, _orderings(models, measured))
 

@@ -17,7 +17,10 @@ from lintra.runtime.files import json_safe
 from lintra.zoo.collection import Zoo
 
 _EMPTY = '<script type="application/json" id="lintra-data">null</script>'
-_CARD = ("family", "layers", "heads", "context", "dim", "noise", "adjusted_loss", "standard_error", "worst")
+_CARD = (
+    *("family", "layers", "heads", "context", "dim", "noise", "damping"),
+    *("adjusted_loss", "standard_error", "worst"),
+)
 
 
 def page(zoo: Zoo, curves: Curves) -> str:

@@ -82,7 +82,7 @@ def _call_each() -> list[tuple[Array, ...]]:
         pair, square, row, scalar = (
             jnp.ones(shape, dtype) for shape in ((1, 2, 1, 1, 2, 2), (1, 1, 2, 2), (1, 1, 1), (1,))
         )
-        rates, values, losses, ranges = square[0], row[0], (1, 1), jnp.ones((1, 1, 2), dtype)
+        rates, values, losses, ranges = square[0], row[0], (1, 1), jnp.ones((1, 1, 3), dtype)
         results += [
             call_handler("full_forward", (row.shape,), pair, ranges, square),
             call_handler("full_states", ((1, 1, 1, 2, 2),), pair, ranges, square),

@@ -32,8 +32,8 @@ def _check_omega(omega: Array, ranges: Array, gram: Array) -> None:
 
 
 def _check_ranges(ranges: Array, num_layers: int) -> None:
-    if ranges.shape[1:] != (num_layers, 2):
-        raise ValueError(f"`ranges` must have shape {(num_layers, 2)}, got {ranges.shape[1:]}.")
+    if ranges.shape[1:] != (num_layers, 3):
+        raise ValueError(f"`ranges` must have shape {(num_layers, 3)}, got {ranges.shape[1:]}.")
 
 
 def _pair(p: Array, q: Array, ranges: Array, gram: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from lintra.models.adapters import Rescaled, Shrunk, UnitBlind
 from lintra.models.base import AbstractModel, ImplicitModel
+from lintra.models.damping import Divisors
 from lintra.models.diagonal import Diagonal
 from lintra.models.families import FAMILIES
 from lintra.models.full import Full
@@ -11,6 +12,7 @@ __all__ = [
     "FAMILIES",
     "AbstractModel",
     "Diagonal",
+    "Divisors",
     "Full",
     "GDPlusPlus",
     "ImplicitModel",

@@ -13,8 +13,10 @@ from jaxtyping import Array, ArrayLike, Float
 
 from lintra import arguments
 from lintra.arguments import KeyLike
-from lintra.models.damping import Damping, Ranges
+from lintra.models.damping import Damping, Divisors, Ranges
+from lintra.models.thresholds import measure_damping
 from lintra.predictor import AbstractLayered, check_precision
+from lintra.problem.noisy_regression import NoisyRegression
 from lintra.statistics.gram import GramStatistics
 
 Model = TypeVar("Model", bound="AbstractModel")
@@ -136,12 +138,13 @@ class AbstractModel(AbstractLayered):
         """Thresholds of the damping for a Gram matrix divided by `num_examples`; `None` without damping."""
         return None if self.damping is None else self.damping.ranges(self.num_examples)
 
-    def with_damping(self: Model, damping: Damping | None = None) -> Model:
+    def with_damping(self: Model, damping: Damping | NoisyRegression | str | None = None) -> Model:
         """The same model with damped steps, which do not explode on unusual contexts.
 
         Args:
-            damping: The thresholds, for instance of `lintra.measure_damping`. `None` (default): those that are
-                stored with the model, as published models have them.
+            damping: The thresholds; or the problem of the model's training, or its noise prior as text, on which
+                thresholds are measured. `None` (default): those that are stored with the model, as
+                published models have them.
 
         Raises:
             ValueError: If there are none, or if they are for another number of layers.
@@ -149,9 +152,11 @@ class AbstractModel(AbstractLayered):
         damping = damping or self.damping or self.stored_damping
         if damping is None:
             raise ValueError(
-                "`damping` must be given, since none is stored with this model: "
-                "`model.with_damping(lintra.measure_damping(model, problem))`, with the problem of its training."
+                "`damping` must be given, since no thresholds are stored with this model: thresholds, or the "
+                "problem or noise prior of its training, as in `model.with_damping('uniform(0,5)')`."
             )
+        if not isinstance(damping, Damping):
+            damping = measure_damping(self, damping)
         return _replace(self, "damping", damping)
 
     def without_damping(self: Model) -> Model:
@@ -193,6 +198,13 @@ class AbstractModel(AbstractLayered):
     def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer, for Gram matrices already divided by `num_examples`."""
         return self._as_full().layer_maps(gram)
+
+    def range_ratios(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch rows 2"]:
+        """The ratio of the context as given, and `‖Σ‖₄ / ρ` and `λ / κ` of every layer, shape (..., layers+1, 2).
+
+        For Gram matrices already divided by `num_examples`.
+        """
+        return self._as_full().range_ratios(gram)
 
     def _as_full(self) -> "AbstractModel":
         return damped_as(self.to_full(), self)
@@ -244,6 +256,26 @@ class AbstractModel(AbstractLayered):
     def layer_weights(self, stats: GramStatistics) -> Float[Array, "*batch layers d"]:
         """The implicit weights after every layer, for every context."""
         return self.implicit(stats).w
+
+    def divisors(self, stats: GramStatistics) -> Divisors:
+        """How far contexts are outside of the range of training, and by how much each layer is damped.
+
+        Args:
+            stats: One context or a batch of contexts.
+
+        Returns:
+            Divisors of the context (`scaling`) and of every layer (`layers`), and the ratios that they follow
+            from. All divisors are one for a model without damping.
+
+        >>> from lintra.models import Diagonal
+        >>> model = Diagonal.random(2, dim=1, num_examples=4).with_damping(Damping([9.0, 9.0], [10.0, 10.0], 3.0))
+        >>> divisors = model.divisors(GramStatistics.from_data([[2.0], [2.0], [1.0]], [9.0, 3.0, 0.0]))
+        >>> float(divisors.scaling), divisors.layers.shape  # tr Σ is 9
+        (3.0, (2,))
+        >>> round(float(divisors.layers[0]), 6)  # λ is 90, and 30 in the context that is scaled
+        3.0
+        """
+        return Divisors.from_ratios(_apply(type(self).range_ratios, self, stats))
 
 
 def _replace(model: Model, name: str, damping: Damping | None) -> Model:

@@ -23,6 +23,7 @@ from lintra.models.recursion import (
     in_one_batch,
     plain_loss,
     run_layers,
+    run_ratios,
 )
 from lintra.problem.loss import half_square
 
@@ -51,16 +52,18 @@ def full_states(
 ) -> Float[Array, "*batch layers e e"]:
     """The matrix C after every layer, for any P and Q of Eq. (3)."""
 
-    def transition(layer: tuple[Array, Array], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
-        p, q = layer
-        return jnp.eye(gram.shape[-1], dtype=gram.dtype) + jnp.sum(p @ gram @ q, axis=0)
-
     def plain(gram: Gram) -> Float[Array, "b layers e e"]:
-        return jax.vmap(partial(run_layers, transition, (p, q), ranges))(gram)
+        return jax.vmap(partial(run_layers, _transition, (p, q), ranges))(gram)
 
     if native and library.supports(p, q, gram):
         return in_one_batch(partial(_states, p, q, all_ranges(ranges, p)), gram)
     return in_one_batch(plain, gram)
+
+
+def _transition(layer: tuple[Array, Array], gram: Float[Array, "e e"]) -> Float[Array, "e e"]:
+    """`T = I + Σₖ Pₖ G Qₖ`."""
+    p, q = layer
+    return jnp.eye(gram.shape[-1], dtype=gram.dtype) + jnp.sum(p @ gram @ q, axis=0)
 
 
 @jax.custom_vjp
@@ -242,3 +245,8 @@ class Full(AbstractModel):
     def layer_maps(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch layers e e"]:
         """The matrix C after every layer."""
         return full_states(self.p, self.q, gram, self.ranges)
+
+    def range_ratios(self, gram: Float[Array, "*batch e e"]) -> Float[Array, "*batch rows 2"]:
+        """The ratio of the context, and `‖Σ‖₄ / ρ` and `λ / κ` of every layer, in plain JAX."""
+        ratios = partial(run_ratios, _transition, (self.p, self.q), all_ranges(self.ranges, self.p))
+        return in_one_batch(jax.vmap(ratios), gram)

@@ -15,7 +15,7 @@ from lintra.kernel import library, operations
 from lintra.kernel.plain import is_plain
 from lintra.kernel.precision import in_64_bits
 from lintra.models.base import damped_as, scale_labels
-from lintra.models.damping import Ranges
+from lintra.models.damping import SCALED_RANGE, Ranges
 from lintra.models.diagonal import AbstractDiagonal, Diagonal
 from lintra.models.full import Full
 from lintra.statistics.gram import GramStatistics
@@ -30,7 +30,7 @@ def damped_response(
 ) -> Float[Array, "layers d"]:
     """The factors f of damped GD++ after every layer, `w = Σᵢ fᵢ αᵢ vᵢ`, for one context in Σ's eigenbasis.
 
-    The divisor of a layer couples the eigenvalues, since ‖Σˡ‖_F is a sum over all of them. A layer costs O(d).
+    The divisor of a layer couples the eigenvalues, since ‖Σˡ‖₄ is a sum over all of them. A layer costs O(d).
 
     Args:
         rates: `[ω_xx, ω_yx]` of every layer.
@@ -40,15 +40,15 @@ def damped_response(
         label_energy: λ, the sum of squared labels.
     """
     # The context is scaled by one number c: s, α and λ are multiplied by it, and w = f α stays.
-    norm = jnp.sqrt(jnp.sum(eigenvalues**2))
-    c = 1 / jnp.maximum(1, norm / ranges[0, 0])
+    norm = jnp.minimum(jnp.sum((eigenvalues / ranges[0, 0]) ** 4) ** 0.25, SCALED_RANGE)
+    c = 1 / jnp.maximum(1, jnp.maximum(jnp.sum(eigenvalues) / ranges[0, 2], norm))
     s, alpha, labels = c * eigenvalues, c * coordinates, c * label_energy
 
     def step(state: tuple[Array, ...], layer: tuple[Array, Array]) -> tuple[tuple[Array, ...], Array]:
         m, f, remainder, labels = state
-        rate, (rho, kappa) = layer
+        rate, (rho, kappa, _) = layer
         z = m**2 * s  # eigenvalues of Σˡ
-        r = jnp.maximum(jnp.maximum(1, jnp.sqrt(jnp.sum(z**2)) / rho), labels / kappa)
+        r = jnp.maximum(jnp.maximum(1, jnp.sum((z / rho) ** 4) ** 0.25), labels / kappa)
         xx, yx = rate / r
         # αˡ = m · remainder · α, and λˡ⁺¹ = λˡ + 2 ω_yx ‖αˡ‖² + ω_yx² αˡᵀ Σˡ αˡ
         current = m * remainder * alpha

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PyTree
 
 from lintra import arguments
 from lintra.kernel.plain import is_plain
-from lintra.models.damping import Ranges, divisor, no_ranges, scale_context
+from lintra.models.damping import Ranges, context_ratio, divisor, no_ranges, range_ratios, scale_context
 from lintra.problem.loss import half_square, metric_loss
 
 Gram = Float[Array, "*batch e e"]
@@ -42,6 +42,35 @@ def run_layers(
         gram = scale_context(gram, ranges[0])
     start = (gram, jnp.eye(gram.shape[-1], dtype=gram.dtype))
     return jax.lax.scan(step, start, (layers, ranges))[1]
+
+
+def run_ratios(
+    transition: Callable[..., Float[Array, "e e"]],
+    layers: PyTree[Array],
+    ranges: Ranges,
+    gram: Float[Array, "e e"],
+) -> Float[Array, "rows 2"]:
+    """Run all damped layers on one context, and return how far it and each layer are outside of the range.
+
+    Args:
+        transition: Gives T of a layer from its parameters and the Gram matrix before it.
+        layers: Parameters with a leading axis of layers.
+        ranges: Thresholds of damping.
+        gram: The Gram matrix of the context, shape (d+1, d+1).
+
+    Returns:
+        Ratios, shape (layers+1, 2): what the context is divided by if it is above one, and zero, then `‖Σ‖₄ / ρ`
+        and `λ / κ` of every layer.
+    """
+
+    def step(gram: Array, layer: tuple[PyTree[Array], Array]) -> tuple[Array, Array]:
+        parameters, thresholds = layer
+        t = transition(parameters, gram / divisor(gram, thresholds))
+        return t @ gram @ t.T, range_ratios(gram, thresholds)
+
+    of_context = jnp.stack([context_ratio(gram, ranges[0]), jnp.zeros((), gram.dtype)])
+    of_layers = jax.lax.scan(step, scale_context(gram, ranges[0]), (layers, ranges))[1]
+    return jnp.concatenate([of_context[None], of_layers])
 
 
 def in_one_batch(function: Callable[[Array], Array], gram: Gram) -> Array:

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lintra.models.damping import Damping
+from lintra.models.damping import SCALED_RANGE, Damping
 
 
 def forward(
@@ -24,7 +24,8 @@ def forward(
     tokens = jnp.concatenate([context, jnp.append(query, 0.0)[None]], axis=0)
     scale = 1.0
     if damping is not None:
-        scale = jnp.sqrt(jnp.maximum(1.0, _input_norm(tokens) / damping.rho[0]))
+        norm = jnp.minimum(_input_norm(tokens) / damping.rho[0], SCALED_RANGE)
+        scale = jnp.sqrt(jnp.maximum(1.0, jnp.maximum(jnp.sum(x**2) / damping.trace, norm)))
         tokens = tokens / scale
     history = []
     for layer, (p, q) in enumerate(zip(P, Q, strict=True)):
@@ -45,6 +46,5 @@ def _head(p: Float[Array, "e e"], q: Float[Array, "e e"], tokens: Float[Array, "
 
 
 def _input_norm(tokens: Float[Array, "m e"]) -> Float[Array, ""]:
-    """‖Σ‖_F of the context."""
-    inputs = tokens[:-1, :-1]
-    return jnp.linalg.norm(inputs.T @ inputs)
+    """`‖Σ‖₄` of the context, where the eigenvalues of Σ are the squared singular values of the inputs."""
+    return jnp.sum(jnp.linalg.svd(tokens[:-1, :-1], compute_uv=False) ** 8) ** 0.25

@@ -1,8 +1,8 @@
 """A linear transformer as a scikit-learn regressor: `fit` is a forward pass, `predict` a dot product.
 
 Inputs are centred and divided by their standard deviations, labels are centred, and the weights are converted
-back. Inputs that are more correlated than independent ones would be are shrunk until the largest eigenvalue of
-their covariance is one that the model has seen in training.
+back. Models are damped, so that unusual data do not make them explode. Inputs that are more correlated than
+independent ones would be are shrunk until the largest eigenvalue of their covariance is one of training.
 """
 
 from pathlib import Path
@@ -18,7 +18,9 @@ from lintra.kernel.precision import in_64_bits
 from lintra.models.adapters import Rescaled, Shrunk, UnitBlind
 from lintra.models.base import AbstractModel
 from lintra.problem.noise import parse_noise
+from lintra.problem.noisy_regression import NoisyRegression
 from lintra.regression import specialist_training, specialists
+from lintra.regression.damping import damp
 from lintra.regression.solver import Solver, find_model, is_auto, warn_about
 from lintra.regression.standardisation import Standardisation
 from lintra.runtime import forks
@@ -151,6 +153,7 @@ class LinearTransformerRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator
             noise: str = specialists.prior(dim)
             progress = specialist_training.PrintedProgress() if self.verbose else SILENT
             model = specialist_training.specialise(dim, num_examples, progress=progress)
+            model = damp(model, NoisyRegression(dim, model.num_examples, noise), is_unit_blind=True)
         else:
             model, noise = find_model(self.model, dim, num_examples)
         if not is_auto(self.model):

@@ -20,8 +20,10 @@ from lintra.models.diagonal import Diagonal
 from lintra.models.gdpp import GDPlusPlus
 from lintra.predictor import AbstractLayered
 from lintra.problem.noise import AbstractNoisePrior, parse_noise
+from lintra.problem.noisy_regression import NoisyRegression
 from lintra.regression import soundness, specialists
 from lintra.regression.contexts import pad_rows, take
+from lintra.regression.damping import damp
 from lintra.regression.soundness import Cause, UnsoundWarning
 from lintra.statistics.gram import GramStatistics
 
@@ -197,8 +199,9 @@ def choose_solver(model: str | Path | AbstractModel | Solver, dim: int, num_exam
 def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractModel, str]:
     """Return a model for contexts of one size, and its noise prior.
 
-    A model by name or from a file is damped if thresholds are stored with it, so that it does not explode on
-    unusual contexts. A model that is given as an object is used as it is.
+    A model by name or from a file is damped, so that it does not explode on unusual contexts. Its thresholds are
+    measured from its prior if none are stored, or if it is moved to another number of inputs. A model that is
+    given as an object is used as it is.
 
     Args:
         model: `auto` for the nearest specialist, a published name, a model file, or a model.
@@ -210,7 +213,9 @@ def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractMode
         ValueError: If it is for another number of inputs.
     """
     if is_auto(model):
-        return specialists.load_nearest(dim, num_examples), specialists.prior(dim)
+        specialist, noise = specialists.load_nearest(dim, num_examples), specialists.prior(dim)
+        problem = NoisyRegression(dim, specialist.num_examples, noise)
+        return damp(specialist, problem, is_unit_blind=True), noise
     if not isinstance(model, str | Path | AbstractModel):
         raise TypeError(
             f"`model` must be `auto`, a published name, a model file or a model, got {type(model).__name__}."
@@ -219,9 +224,11 @@ def find_model(model: object, dim: int, num_examples: int) -> tuple[AbstractMode
         given, noise = model, None
     else:
         given, noise = zoo.find(str(model))
-        given = given if given.stored_damping is None else given.with_damping()
     if given.dim != dim and isinstance(given, Diagonal | GDPlusPlus):
         given = given.with_dim(dim)
+    if not isinstance(model, AbstractModel):
+        problem = NoisyRegression(given.dim, given.num_examples, noise or _DEFAULT_PRIOR)
+        given = damp(given, problem)
     if given.dim != dim:
         raise ValueError(
             f"`model` is for {given.dim} inputs, and there are {dim}. DIAG and GD++ serve any number."

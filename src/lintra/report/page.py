@@ -127,10 +127,18 @@ def _cell(row: Table1Row | None, best: float) -> str:
     title = (
         f"{row.adjusted_loss:.4g} ± {row.standard_error:.2g}; the paper's protocol repeated: "
         f"{protocol.median:.4g} ({protocol.low:.4g} to {protocol.high:.4g}); Bayes floor {row.bayes_floor:.4g}; "
-        f"worst sequence {row.tail.worst:.3g}"
+        f"worst sequence {row.tail.worst:.3g}{_damped(row)}"
     )
     shade = f"far-{100 * _distance(row):.0f}"
     return f'<td class="{row.verdict} {shade}" title="{html.escape(title)}">{value}{printed}</td>'
+
+
+def _damped(row: Table1Row) -> str:
+    """Return what is said about the damped model."""
+    if row.damped is None:
+        return ""
+    loss, tail = row.damped
+    return f"; as printed; damped {loss.mean:.4g} ± {loss.standard_error:.2g}, worst sequence {tail.worst:.3g}"
 
 
 def _distance(row: Table1Row) -> float:

@@ -68,7 +68,7 @@ def write_report(
         except UnknownModelError as error:
             progress.message(f"Figure {name} cannot be drawn: {error}")
             continue
-        pictures.append(Picture(f"Figure {name}", module.CAPTION, folder / f"figure{name}.png"))
+        pictures.append(Picture(f"Figure {name}", module.CAPTION, folder / f"{figures.file_name(name)}.png"))
         progress.message(f"Figure {name} is drawn ({time.monotonic() - started:.0f} s)")
     specs = [ModelSpec(family, depth, c.noise) for c in TABLE1 for family in PAPER_FAMILIES for depth in DEPTHS]
     cards = list(zoo.cards.values())
