@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "explain": Command(
         "explain",
-        "What a model does: its ω, how each layer rescales and steps, the noise level it acts on, what it needs.",
+        "What a model does: its ω, how layers rescale and step, the noise it acts on, what it needs, its damping.",
         "[OPTIONS] {model}",
         "--noise= --out= --sequences= --seed= --json",
     ),
@@ -63,7 +63,7 @@ COMMANDS = {
     ),
     "figure": Command(
         "report",
-        "Draw figures of the paper from the published models: CSV, PNG, PDF and SVG.",
+        "Draw figures from the published models: CSV, PNG, PDF and SVG.",
         "[OPTIONS] {number}...",
         "--out= --zoo= --sequences= --seed=",
     ),

@@ -16,13 +16,13 @@ from lintra.runtime.processes import ProcessExecutor, num_cores
 
 @app.command()
 def figure(
-    number: Annotated[list[str], typer.Argument(help="Which: 1 to 8.")],
+    number: Annotated[list[str], typer.Argument(help="Which: 1 to 8, or robustness.")],
     out: Annotated[Path, typer.Option(help="Folder for pictures and numbers.")] = Path("figures"),
     zoo_file: ZooFile = None,
     sequences: ColumnSequences = 200_000,
     seed: Seed = 0,
 ) -> None:
-    """Draw figures of the paper from the published models: CSV, PNG, PDF and SVG."""
+    """Draw figures from the published models: CSV, PNG, PDF and SVG."""
     from lintra import figures  # imports matplotlib, which is slow
 
     for name in number:

@@ -1,4 +1,4 @@
-"""The paper's figures and one more.
+"""The paper's figures and two more.
 
 Each is a module with a `CAPTION`, what it needs (`NEEDS`), `compute(results) -> rows` and `draw(rows) -> Figure`.
 """
@@ -8,7 +8,7 @@ from types import ModuleType
 
 from lintra.display import Row
 from lintra.evaluation.measurement import Results
-from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8
+from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, robustness
 from lintra.figures.style import save, styled
 from lintra.registry import Registry
 
@@ -19,7 +19,8 @@ FIGURES: Registry[ModuleType] = Registry(
         for number, module in enumerate(
             (figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), 1
         )
-    },
+    }
+    | {"robustness": robustness},
 )
 """Figures by number or name, each a module. A package adds its own by an entry point of `lintra.figures`."""
 
@@ -38,4 +39,13 @@ def draw_figure(name: str, results: Results, folder: Path) -> list[Path]:
     module = FIGURES[name]
     rows: list[Row] = module.compute(results)
     with styled():
-        return save(module.draw(rows), rows, folder, f"figure{name}")
+        return save(module.draw(rows), rows, folder, file_name(name))
+
+
+def file_name(name: str) -> str:
+    """The name of a figure's files, without a suffix.
+
+    >>> file_name("4"), file_name("robustness")
+    ('figure4', 'figure-robustness')
+    """
+    return f"figure{name}" if name.isdigit() else f"figure-{name}"
