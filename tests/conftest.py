@@ -1,7 +1,10 @@
 import atexit
+import gc
+import itertools
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 # Tests compile thousands of small programs and run each a few times, so most optimisations of XLA cost more than
 # they gain, and the older emitters of fused loops compile three times as fast. Processes that tests start inherit
@@ -54,6 +57,21 @@ def pytest_collection_modifyitems(items):
     first = longest[::2]
     begin = max(len(items) // 8 - len(first), 0)
     items[:] = [*first, *others[:begin], *longest[1::2], *others[begin:]]
+
+
+_MAPS = Path("/proc/self/maps")
+_MAX_MAPS = 40_000  # Linux allows 65,530, and XLA crashes when it cannot load a program. A program has about nine.
+_COUNT_EVERY = 10  # tests, since counting 40,000 maps takes 20 ms
+_num_tests = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _few_memory_maps():
+    """Forget compiled programs before their memory maps are too many."""
+    yield
+    if next(_num_tests) % _COUNT_EVERY == 0 and _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > _MAX_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture
