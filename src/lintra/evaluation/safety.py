@@ -1,5 +1,6 @@
 """The gate: whether a model explodes on very many fresh sequences of its own problem."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -28,6 +29,8 @@ from lintra.statistics.sampling import sample_statistics
 
 NUM_SEQUENCES = 10_000_000
 """Sequences of the gate: no explosion means a rate below 3e-7, at a confidence of 95 %."""
+SEED = 20_241_210
+"""Seed of the gate. It was fixed before any model was trained, and no training, selection or report uses it."""
 _SAVE_EVERY = 16  # blocks
 
 
@@ -104,7 +107,7 @@ def count_explosions(
     job = {
         "problem": repr(problem),
         "key": np.asarray(jax.random.key_data(random_key(key))).tolist(),
-        "models": sorted(models),
+        "models": {name: fingerprint(models[name]) for name in sorted(models)},
         "single": sorted(single),
     }
     done, counts = _read(state_file, job) or (0, dict.fromkeys(models, GateCounts()))
@@ -117,6 +120,15 @@ def count_explosions(
                 _write(state_file, job, index + 1, counts)
             progress.update(index + 1)
     return counts
+
+
+def fingerprint(model: AbstractModel) -> str:
+    """Return a hash of all that a model's weights depend on: family, size, parameters and thresholds."""
+    digest = hashlib.sha256(f"{model.family} {model.num_examples} {model.dim}".encode())
+    for leaf in jax.tree.leaves((model.parameters(), model.ranges)):
+        array = np.asarray(leaf)
+        digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 # Sequences, weights and losses are programs of their own, so that a model is compiled once for all problems.
