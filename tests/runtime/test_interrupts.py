@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -103,3 +104,31 @@ def test_a_command_is_told_from_a_program_that_imports_lintra(arguments, origina
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setattr(sys, "orig_argv", original)
     assert is_command() is is_one
+
+
+LOST = """
+import gc, os, signal, sys, time
+
+sys.argv = ["lintra"]
+from lintra.runtime import interrupts
+
+def interrupt(phase, info):
+    if phase == "start":
+        os.kill(os.getpid(), signal.SIGINT)  # raised here, where Python cannot hand it on
+        gc.callbacks.clear()
+
+interrupts.end_at_once()
+try:
+    with interrupts.cleaned_up():
+        gc.callbacks.append(interrupt)
+        gc.collect()
+        time.sleep(60)
+except KeyboardInterrupt:
+    print("cleaned up", flush=True)
+    interrupts.end()
+"""
+
+
+def test_an_interrupt_that_is_lost_in_a_callback_is_repeated_without_a_traceback():
+    ended = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=50, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "cleaned up\n", "lintra: interrupted.\n")

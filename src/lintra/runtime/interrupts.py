@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,10 @@ from typing import Any, NoReturn
 
 CODE = 130  # 128 + SIGINT, as shells report it
 _GRACE = 2.0  # seconds to clean up, after which the process ends anyway
+_AGAIN = 0.01  # seconds after which a lost interrupt is repeated
 _SHOW_CURSOR = b"\x1b[?25h"  # progress bars hide it
 _ending = threading.Lock()
+_repeats = threading.Semaphore(0)  # interrupts that are repeated and come from nobody
 
 
 def is_command() -> bool:
@@ -72,18 +75,34 @@ def _end_now(*_: Any) -> None:
 
 def _end_when_late(readable: int) -> None:
     """Wait for an interrupt; end the process at the second one, or when the first one took too long."""
-    while signal.SIGINT not in os.read(readable, 64):
+    while signal.SIGINT not in os.read(readable, 1):
         pass
-    select.select([readable], [], [], _GRACE)
+    until = time.monotonic() + _GRACE
+    while select.select([readable], [], [], max(until - time.monotonic(), 0.0))[0]:
+        if signal.SIGINT in os.read(readable, 1) and not _repeats.acquire(blocking=False):
+            break
     end()
 
 
 def _interrupt_again(unraisable: Any) -> None:
-    """Interrupt once more where an interrupt was lost, as in a callback of the garbage collector."""
+    """Interrupt once more where an interrupt was lost, as in a callback of the garbage collector.
+
+    Not at once: an interrupt inside of this function would be lost, too, and printed with its traceback.
+    """
     if unraisable.exc_type is KeyboardInterrupt:
-        _thread.interrupt_main()
+        again = threading.Timer(_AGAIN, _repeat)
+        again.daemon = True
+        again.start()
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _repeat() -> None:
+    _repeats.release()
+    if hasattr(signal, "pthread_kill"):  # which ends a system call, too; not on Windows
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _in_main_thread() -> bool:
