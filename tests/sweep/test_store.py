@@ -80,7 +80,8 @@ def test_a_sweep_trains_a_damaged_cell_again_and_reports_it(store):
 def test_a_zoo_is_published_without_the_damaged_cell(store, monkeypatch, tmp_path):
     _damage(store, "cut")
     monkeypatch.setitem(GRIDS, "tiny", lambda: [CELLS])
-    arguments = ["publish", "zoo.safetensors", "--grid", "tiny", "--store", str(store.folder), "--sequences", "10"]
+    counts = ["--sequences", "10", "--gate-sequences", "10", "--unsafe"]
+    arguments = ["publish", "zoo.safetensors", "--grid", "tiny", "--store", str(store.folder), *counts]
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0

@@ -109,7 +109,13 @@ COMMANDS = {
         "zoo",
         "Make a zoo from the models of a sweep: measure them on fresh sequences and write weights and cards.",
         "[OPTIONS] {out}",
-        "--grid= --store= --sequences= --seed=",
+        "--grid= --store= --sequences= --gate-sequences= --unsafe --seed=",
+    ),
+    "gate": Command(
+        "zoo",
+        "Measure the models of a zoo again and write it with new cards: losses, tails, and the gate.",
+        "[OPTIONS] {out}",
+        "--zoo= --sequences= --gate-sequences= --state= --seed= --json",
     ),
     "zoo": Command(
         "zoo",

@@ -1,5 +1,6 @@
 """The gate on models that are to be published: as used, as printed, and as used in 32 bits."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from lintra.models.base import AbstractModel
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import SILENT, Progress
 
-_USED, _PRINTED, _SINGLE = "as used", "as printed", "in 32 bits"
+_FORMS = _USED, _PRINTED, _SINGLE = "as used", "as printed", "in 32 bits"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def judge_models(
     *,
     num_sequences: int = NUM_SEQUENCES,
     seed: int = SEED,
-    state_file: Path | None = None,
+    state_folder: Path | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, GateResult]:
     """Count on how many sequences of their problem models explode, each in three forms.
@@ -67,8 +68,8 @@ def judge_models(
         problem: The problem of their training.
         num_sequences: Number of sequences, rounded up to whole blocks. Default: ten million.
         seed: Seed of the sequences. Default: that of all published models.
-        state_file: File for the counts so far. An interrupted gate is resumed from it. `None` (default): write
-            nothing to disk.
+        state_folder: Folder for the counts so far, in a file for these models. An interrupted gate is resumed from
+            it. `None` (default): write nothing to disk.
         progress: Told after every block.
 
     Returns:
@@ -90,12 +91,18 @@ def judge_models(
         num_sequences=num_sequences,
         single=frozenset(name for name in forms if name.endswith(_SINGLE)),
         key=key,
-        state_file=state_file,
+        state_file=None if state_folder is None else state_folder / _file_name(forms, problem, seed),
         progress=progress,
     )
     return {
-        name: GateResult(
-            *(counts[f"{first[prints[name]]} {form}"] for form in (_USED, _PRINTED, _SINGLE)), seed=seed
-        )
+        name: GateResult(*(counts[f"{first[prints[name]]} {form}"] for form in _FORMS), seed=seed)
         for name in models
     }
+
+
+def _file_name(forms: Mapping[str, AbstractModel], problem: NoisyRegression, seed: int) -> str:
+    """Return a name that changes with everything that the counts depend on, except their number."""
+    parts = [repr(problem), str(seed)]
+    parts += [f"{name} {fingerprint(forms[name])}" for name in sorted(forms)]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return f"{problem.noise}-n{problem.num_examples}-d{problem.dim}-{digest}.json"

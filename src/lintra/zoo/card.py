@@ -1,6 +1,7 @@
 """Cards of models: what is known about a model, validated like any other input."""
 
 import json
+import math
 import re
 import sys
 from collections.abc import Mapping
@@ -12,15 +13,32 @@ from lintra.models.families import FAMILIES
 from lintra.zoo.model_file import LIMITS, check_record, check_sizes, printed_noise
 
 Card = dict[str, Any]
-"""Family, layers, heads, context, dim, noise, recipe, seeds, seconds, adjusted loss, tail, hash."""
+"""What is known about a model:
+
+- `family`, `layers`, `heads`, `context` (number of examples), `dim`, `noise`, `damping`, `sha256` of the weights;
+- `recipe`, `settings`, `seed`, `seeds`, `seconds`, `selection_loss`: how it was trained;
+- `adjusted_loss`, `standard_error`, `median`, `trimmed_mean`, `worst`, `worse_than_zero` on `sequences` fresh
+  sequences, as printed; the same under `damped` for the model as it is used;
+- `safe`, `num_exploded`, `gate_worst`: whether the model as used explodes on one of `gate_sequences` sequences of
+  the seed `gate_seed`, on how many, and its largest loss there; the same with `printed_` for the model as printed
+  and with `float32_` for the model as used in 32 bits. `gate_candidates` counts the candidates of this name that
+  the gate has judged.
+
+An infinite number is `math.inf`, and the text `inf` in a file, since JSON has no infinity.
+"""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.,:()_-]{0,99}")
 _LONGEST = 1000  # characters of a text on a card; the longest published one has 17
 _DEEPEST = 4  # settings in settings; published cards have one level
 _LARGEST = sys.float_info.max
-_COUNTS = ("seed", "seeds", "sequences")
-_NUMBERS = (  # None where they are infinite or were not measured
-    *("adjusted_loss", "standard_error", "median", "worst", "worse_than_zero"),
+_COUNTS = (
+    *("seed", "seeds", "sequences", "num_exploded", "printed_num_exploded", "float32_num_exploded"),
+    *("gate_sequences", "gate_seed", "gate_candidates"),
+)
+_FLAGS = ("safe", "printed_safe", "float32_safe")
+_LOSSES = ("adjusted_loss", "standard_error", "median", "trimmed_mean", "worst", "worse_than_zero")
+_NUMBERS = (  # None where they were not measured
+    *(*_LOSSES, "gate_worst", "printed_gate_worst", "float32_gate_worst"),
     *("selection_loss", "seconds", "bayes_floor", "ada_ridge"),
 )
 
@@ -53,7 +71,7 @@ def parse_cards(text: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, C
             do not belong together.
     """
     try:
-        cards = json.loads(text)
+        cards = json.loads(text, parse_constant=_reject_constant)
     except RecursionError:
         raise ValueError("`cards` must not be nested so deeply.") from None
     if not isinstance(cards, dict):
@@ -84,11 +102,17 @@ def check_card(name: str, card: Any) -> Card:
         for field in _COUNTS:
             if card.get(field) is not None:
                 arguments.whole_number(field, card[field], minimum=0)
-        for field in _NUMBERS:
-            _check_number(field, card.get(field))
+        for field in _FLAGS:
+            if card.get(field) is not None and not isinstance(card[field], bool):
+                raise ValueError(f"`{field}` must be true or false, got {card[field]!r:.99}.")
+        card = _check_numbers(card, _NUMBERS)
+        if card.get("damped") is not None:
+            if not isinstance(card["damped"], dict):
+                raise ValueError(f"`damped` must be a JSON object, got {type(card['damped']).__name__}.")
+            card["damped"] = _check_numbers(card["damped"], _LOSSES)
         if not isinstance(card.get("sha256"), str) or not re.fullmatch("[0-9a-f]{64}", card["sha256"]):
             raise ValueError(f"`sha256` must be 64 hexadecimal digits, got {card.get('sha256')!r:.99}.")
-        for field, value in card.items():
+        for field, value in to_json(card).items():
             _check_plain(field, value)
         if card.get("damping") is not None:
             check_record(card["damping"], card["layers"])
@@ -100,11 +124,45 @@ def check_card(name: str, card: Any) -> Card:
         raise ValueError(f"the card of {name!r} is not valid: {error}") from None
 
 
+def to_json(card: Card) -> Card:
+    """Return a card for JSON, which has no infinity and no NaN: with the text `inf`, and `None` for NaN.
+
+    >>> to_json({"worst": math.inf, "damped": {"worst": 4.5}, "seconds": math.nan})
+    {'worst': 'inf', 'damped': {'worst': 4.5}, 'seconds': None}
+    """
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(part) for part in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        return value
+
+    return plain(card)
+
+
+def _reject_constant(name: str) -> None:
+    """Reject NaN and Infinity, which Python reads although JSON has none."""
+    raise ValueError(f"`cards` must be JSON, which has no {name}.")
+
+
+def _check_numbers(card: Card, fields: tuple[str, ...]) -> Card:
+    """Return a copy in which these fields are numbers or None, with infinity for the text `inf`."""
+    numbers = {field: card[field] for field in fields if field in card}
+    numbers = {field: math.inf if value == "inf" else value for field, value in numbers.items()}
+    for field, value in numbers.items():
+        if value != math.inf:
+            _check_number(field, value)
+    return card | numbers
+
+
 def _check_number(field: str, value: Any) -> None:
     """Reject what is neither a finite number nor None."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value is not None and not (number and -_LARGEST <= value <= _LARGEST):
-        raise ValueError(f"`{field}` must be a finite number or null, got {value!r:.99}.")
+        raise ValueError(f'`{field}` must be a finite number, "inf" or null, got {value!r:.99}.')
 
 
 def _check_plain(field: str, value: Any, depth: int = 0) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from lintra.kernel.precision import in_64_bits
 from lintra.models.base import AbstractModel
 from lintra.models.families import FAMILIES
-from lintra.runtime.files import json_safe
-from lintra.zoo.card import Card, check_card, check_name, parse_cards
+from lintra.zoo.card import Card, check_card, check_name, parse_cards, to_json
 from lintra.zoo.model_file import check_model, check_numbers, damping_record, with_record
 from lintra.zoo.tensors import digest, read_tensors, write_tensors
 
@@ -77,5 +76,5 @@ def write(path: Path, models: Mapping[str, tuple[AbstractModel, Card]]) -> None:
         }
         if (damping := damping_record(model)) is not None:
             sizes["damping"] = damping
-        cards[check_name(name)] = check_card(name, json_safe(sizes | more | {"sha256": digest(parameters, {})}))
+        cards[check_name(name)] = to_json(check_card(name, sizes | more | {"sha256": digest(parameters, {})}))
     write_tensors(path, tensors, {"format": _FORMAT, "cards": json.dumps(cards, sort_keys=True)})
