@@ -166,9 +166,13 @@ def print_json(value: Any) -> None:
     print(to_json(value))
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:
-    """Print rows as a table with the given keys as columns under the given headings."""
-    table = Table(title=Text(printable(title)), box=box.SIMPLE_HEAD, title_justify="left")
+def print_table(
+    rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str], footnote: str = ""
+) -> None:
+    """Print rows as a table with the given keys as columns under the given headings, and a footnote below it."""
+    table = Table(title=Text(printable(title)), box=box.SIMPLE_HEAD, title_justify="left", caption_justify="left")
+    if footnote:
+        table.caption = Text(printable(footnote))
     headings = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
     for key, heading in headings.items():
         texts = any(isinstance(row.get(key), str) for row in rows)
