@@ -78,7 +78,12 @@ def head(method: str, num_layers: int | None, problem: NoisyRegression) -> Row:
 
 def undefined_row(name: str, problem: NoisyRegression, reason: str) -> Row:
     """Return the row of a baseline that is not defined for a problem."""
-    return head(name, None, problem) | {"adjusted_loss": None, "standard_error": None, "note": reason}
+    return head(name, None, problem) | {
+        "adjusted_loss": None,
+        "standard_error": None,
+        "is_dominated": None,
+        "note": reason,
+    }
 
 
 def protocol_quantiles(

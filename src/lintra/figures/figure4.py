@@ -17,7 +17,7 @@ CAPTION = (
     "Eq. (3), Δe_i = Σ_j (e_jᵀ Q e_i) P e_j, scaled so that both have the same norm. Lines separate the inputs "
     "x₁ … x₁₀ of a token from its label y."
 )
-_AXES = {"Q": ("of token e_i", "of token e_j"), "P": ("of token e_j", "that is changed")}  # columns, rows
+_AXES = {"Q": ("of token $e_i$", "of token $e_j$"), "P": ("of token $e_j$", "that is changed")}  # columns, rows
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def compute(results: Results) -> list[Row]:
 def draw(rows: list[Row]) -> Figure:
     """A picture for every matrix, red above zero and blue below."""
     layers = max(row["layer"] for row in rows)
-    figure = Figure(figsize=(2.5 * layers, 5.6), layout="constrained")
+    figure = Figure(figsize=(2.5 * layers, 5), layout="constrained")
     panels = figure.subplots(2, layers)
     for line, name in zip(panels, ("Q", "P"), strict=True):
         for layer, axes in enumerate(line, 1):

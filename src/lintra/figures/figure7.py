@@ -65,7 +65,7 @@ def draw(rows: list[Row]) -> Figure:
                 axes.fill_between(noise_stds, low, high, color=colour, alpha=0.15, lw=0)
             axes.plot(*floor, **STYLES["bayes"].options(marked=False))
             axes.set(ylim=(0, 1.05), xlim=(0, 10))
-        line[0].set_ylabel(f"{depth} layers model\nAdj. eval loss")
+        line[0].set_ylabel(f"{depth} layers model\nMedian adj. loss")
     for axes, family in zip(panels[0], PAPER_FAMILIES, strict=True):
         axes.set_title(STYLES[family].label)
     for axes in panels[-1]:

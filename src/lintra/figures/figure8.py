@@ -25,8 +25,7 @@ MODELS = {
     ("full", 1): STYLES["full"],
 }
 LINES = tuple(name for name in TABLE1_BASELINES if name != "bayes")
-_PAPER = Style("Full, in the paper", "#000000", "x", "")
-_CROSS = {"markersize": 8, "markeredgewidth": 2.0, "zorder": 5}
+_PAPER = Style("Full, in the paper", "#000000", "x", "", marker_size=8, marker_width=2)
 NEEDS = tuple(
     Excess(noise, tuple(ModelSpec(family, depth, noise, heads) for family, heads in MODELS for depth in DEPTHS))
     for noise in NOISES
@@ -52,7 +51,7 @@ def draw(rows: list[Row]) -> Figure:
             axes.plot(*select(rows, "layers", "median_of_means", **where), **style.options())
         floor = select(rows, "bayes_floor", noise=noise)[0][0]
         printed = {layers: printed_table1()["full", layers, noise].value - floor for layers in range(1, 8)}
-        axes.plot(list(printed), list(printed.values()), **_PAPER.options() | _CROSS)
+        axes.plot(list(printed), list(printed.values()), **_PAPER.options(), zorder=5)
         axes.set(yscale="log", xlabel="Number of layers", title=noise, xticks=DEPTHS)
         even_log_ticks(axes)
     panels[0].set_ylabel("Loss above the Bayes floor")

@@ -1,5 +1,7 @@
 """Panels that several figures have in common."""
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 from lintra.display import Row, select
@@ -26,7 +28,7 @@ def against_depth(axes: Axes, rows: list[Row], noise: str) -> None:
             )
             axes.plot(layers, losses, **style.options())
             dominated = dominated.astype(bool)  # without models it is an empty array of numbers
-            hollow = style.options() | {"linestyle": "", "markerfacecolor": "white"}
+            hollow: dict[str, Any] = style.options() | {"linestyle": "", "markerfacecolor": "white"}
             axes.plot(layers[dominated], losses[dominated], **hollow)
         else:
             (losses,) = select(rows, "median_of_means", noise=noise, method=method)

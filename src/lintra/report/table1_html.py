@@ -4,6 +4,7 @@ import html
 import math
 from collections.abc import Sequence
 
+from lintra.evaluation.orderings import Ordering
 from lintra.evaluation.paper import Verdict
 from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.report.table1_summary import DOMINATED_MEAN, LABELS, is_below_floor, is_floor_within_error, model_rows
@@ -129,7 +130,7 @@ def _details(row: Table1Row) -> str:
 
 def _share(share: float) -> str:
     """Write a share in percent. NaN is that of an infinite loss."""
-    return "100 %" if math.isnan(share) else f"{100 * share:.2g} %"
+    return "100 %" if math.isnan(share) else f"{100 * share:.3g} %"
 
 
 def _distance(row: Table1Row) -> float:
@@ -140,42 +141,49 @@ def _distance(row: Table1Row) -> float:
 
 
 def exceptions(columns: Sequence[Table1Column]) -> str:
-    """Return cells that are not below or level, printed losses below the floor, and orderings that do not hold."""
-    lines = []
-    for column in columns:
-        for row in column.rows:
-            if row.paper is not None:
-                lines += [f"{name_of(row)}, {column.noise}: {reason}" for reason in _reasons(row)]
-        for ordering in column.orderings:
-            if not ordering.holds:
-                gap = ordering.difference
-                larger, smaller = (f"{s.family}-{s.num_layers}" for s in (ordering.larger, ordering.smaller))
-                few = "; few sequences dominate this difference" if ordering.is_dominated else ""
-                by = f"{gap.mean:.2g} ± {gap.standard_error:.1g}"
-                lines.append(f"{larger} is worse than {smaller} at {column.noise} by {by}{few}")
-    listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    return f"<ul>{listed}</ul>" if lines else "<p>None.</p>"
+    """Return cells above the paper or dominated, printed losses below the floor, and orderings that fail."""
+    rows = [row for column in columns for row in column.rows if row.paper is not None]
+    orderings = [ordering for column in columns for ordering in column.orderings if not ordering.holds]
+    parts = {
+        "Above the paper": [_compared(row) for row in rows if row.verdict == Verdict.ABOVE],
+        "Dominated by few sequences": [_dominated(row) for row in rows if row.verdict == Verdict.DOMINATED],
+        "Printed below the floor of GD++": [_below_floor(row) for row in rows if is_below_floor(row)],
+        "Orderings that do not hold": [_broken(ordering) for ordering in orderings],
+    }
+    sections = []
+    for title, lines in parts.items():
+        listed = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+        sections.append(f"<h3>{title}</h3>" + (f"<ul>{listed}</ul>" if lines else "<p>None.</p>"))
+    return "".join(sections)
 
 
-def _reasons(row: Table1Row) -> list[str]:
-    """Return why a cell is an exception."""
+def _compared(row: Table1Row) -> str:
     protocol = row.protocol
-    compared = (
-        f"{number(protocol.median)} ({number(protocol.low)} to {number(protocol.high)}) against "
-        f"{printed_number(row.paper or 0)}"
+    return (
+        f"{name_of(row)}, {row.noise}: {number(protocol.median)} ({number(protocol.low)} to "
+        f"{number(protocol.high)}) against {printed_number(row.paper or 0)}"
     )
-    reasons = []
-    if row.verdict == Verdict.ABOVE:
-        reasons.append(f"{compared}, above the paper")
-    if row.verdict == Verdict.DOMINATED:
-        reasons.append(
-            f"{compared}, dominated: ten of 100,000 sequences have up to {_share(protocol.top_share)} of the sum; "
-            f"{row.num_exploded} of {row.num_sequences:,} exploded, the worst loss is {row.tail.worst:.2g}"
-        )
-    if is_below_floor(row):
-        error = "no more" if is_floor_within_error(row) else "more"
-        reasons.append(
-            f"the paper prints {printed_number(row.paper or 0)}, less than the floor of GD++, "
-            f"{row.gdpp_floor:.4f}, by {error} than its own sampling error and rounding"
-        )
-    return reasons
+
+
+def _dominated(row: Table1Row) -> str:
+    return (
+        f"{_compared(row)}; ten of 100,000 sequences have up to {_share(row.protocol.top_share)} of the sum; "
+        f"{row.num_exploded} of {row.num_sequences:,} exploded, the worst loss is {row.tail.worst:.2g}"
+    )
+
+
+def _below_floor(row: Table1Row) -> str:
+    error = "no more" if is_floor_within_error(row) else "more"
+    return (
+        f"{name_of(row)}, {row.noise}: the paper prints {printed_number(row.paper or 0)}, the floor is "
+        f"{row.gdpp_floor:.4f}, above it by {error} than the paper's own sampling error and rounding"
+    )
+
+
+def _broken(ordering: Ordering) -> str:
+    gap = ordering.difference
+    few = "; few sequences dominate this difference" if ordering.is_dominated else ""
+    return (
+        f"{ordering.larger.name} is worse than {ordering.smaller.name} by {gap.mean:.2g} ± "
+        f"{gap.standard_error:.1g}{few}"
+    )
