@@ -21,7 +21,7 @@ from lintra.baselines import BASELINES as BASELINE_REGISTRY
 from lintra.baselines import TABLE1_BASELINES, UnitBlindBayes, baseline
 from lintra.baselines.bayes import Bayes
 from lintra.evaluation.bayes_excess import Excess
-from lintra.evaluation.estimate import ProtocolQuantiles, Tail
+from lintra.evaluation.estimate import Estimate, ProtocolQuantiles, Tail
 from lintra.evaluation.layers import Layers
 from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import Profile
@@ -342,11 +342,26 @@ def _column(need: Column, power: float) -> Table1Column:
     quantiles, tail = ProtocolQuantiles(0.5, 0.4, 0.6), Tail(0.5, 0.5, 0.0, 1.0, 0.0)
     rows = [
         Table1Row(
-            method, depth, need.noise, _loss(method, depth) ** power, 0.1, None, 0.04, quantiles, "", tail, 0.5
+            method, depth, need.noise, loss, 0.1, None, 0.04, quantiles, "", tail, 0.5,
+            median_of_means=Estimate(loss, 0.1), num_sequences=1000,
         )
         for method, depth in _cells(DEPTHS)
-    ]
+        for loss in [_loss(method, depth) ** power]
+    ]  # fmt: skip
     return Table1Column(need.noise, rows, [])
+
+
+def _robust(loss: float) -> dict[str, Any]:
+    """What `Comparison.robust_summary` has, where few sequences dominate no mean."""
+    of_means = {"median_of_means": loss, "median_of_means_error": 0.1}
+    return {
+        "median": loss,
+        "median_error": 0.1,
+        **of_means,
+        "worst": loss,
+        "num_exploded": 0,
+        "num_sequences": 8192,
+    }
 
 
 def _profile(need: Profile, power: float) -> list[dict[str, Any]]:
@@ -354,6 +369,7 @@ def _profile(need: Profile, power: float) -> list[dict[str, Any]]:
         {"noise": need.noise, "method": method, "layers": depth, "noise_std": noise_std}
         | {"adjusted_loss": (loss := _at_level(method, noise_std) ** power), "standard_error": 0.1}
         | {"unadjusted_loss": loss + 1}
+        | _robust(loss)
         for noise_std in parse_noise(need.noise).grid()
         for method, depth in _cells(need.depths)
     ]
@@ -367,11 +383,12 @@ def _layers(need: Layers, power: float) -> list[dict[str, Any]]:
         for method, depth, seed in [(f, d, s) for f in PAPER_FAMILIES for d in need.depths for s in (0, 1)]:
             rows += [
                 {"noise": noise, "method": method, "layers": depth, "seed": seed, "layer": layer}
-                | {"adjusted_loss": ((noise_std - 9 + layer) ** 2 + 0.5) ** power, "standard_error": 0.1}
+                | {"adjusted_loss": (loss := ((noise_std - 9 + layer) ** 2 + 0.5) ** power), "standard_error": 0.1}
+                | _robust(loss)
                 for layer in range(1, depth + 1)
             ]
         floor = {"noise": noise, "method": "bayes", "layers": None, "seed": None, "layer": None}
-        rows.append(floor | {"adjusted_loss": 0.04, "standard_error": 0.001})
+        rows.append(floor | {"adjusted_loss": 0.04, "standard_error": 0.001} | _robust(0.04))
     return rows
 
 
@@ -380,7 +397,8 @@ def _excess(need: Excess, power: float) -> list[dict[str, Any]]:
     cells += [(name, None, None) for name in TABLE1_BASELINES if name != "bayes"]
     return [
         {"noise": need.noise, "method": method, "heads": heads, "layers": depth}
-        | {"excess": _loss(method, depth) ** power, "standard_error": 0.1, "bayes_floor": 0.04}
+        | {"excess": (loss := _loss(method, depth) ** power), "standard_error": 0.1, "bayes_floor": 0.04}
+        | {"median_of_means": loss, "median_of_means_error": 0.1, "worst": loss, "num_sequences": 1000}
         for method, heads, depth in cells
     ]
 
@@ -459,15 +477,31 @@ class InventedResults(Results):
         return self._values[need]
 
 
+OF_MEANS = ("median_of_means", "median_of_means_error")
+PROTOCOL_COLUMNS = ("protocol_median", "protocol_5", "protocol_95", "is_dominated", *OF_MEANS)
+PROFILE_COLUMNS = (
+    *("noise", "method", "layers", "noise_std"),
+    *("adjusted_loss", "standard_error", "unadjusted_loss"),
+)
+ROBUST_COLUMNS = tuple(_robust(0.0))
 FIGURE_COLUMNS: dict[str, tuple[str, ...]] = {
-    "1": ("noise", "method", "layers", "adjusted_loss", "standard_error"),
-    "2": ("noise", "method", "layers", "noise_std", "adjusted_loss", "standard_error", "unadjusted_loss"),
-    "3": ("noise", "method", "layers", "adjusted_loss", "standard_error", "noise_std"),
+    "1": ("noise", "method", "layers", "adjusted_loss", "standard_error", *PROTOCOL_COLUMNS),
+    "2": (*PROFILE_COLUMNS, *ROBUST_COLUMNS),
+    "3": (
+        *("noise", "method", "layers", "adjusted_loss", "standard_error", "noise_std"),
+        *PROTOCOL_COLUMNS,
+    ),
     "4": ("layer", "matrix", "row", "column", "value"),
-    "5": ("noise", "method", "layers", "seed", "layer", "adjusted_loss", "standard_error"),
-    "6": ("noise", "method", "layers", "noise_std", "adjusted_loss", "standard_error", "unadjusted_loss"),
-    "7": ("method", "layers", "layer", "noise_std", "std_over_seeds", "adjusted_loss"),
-    "8": ("noise", "method", "heads", "layers", "excess", "standard_error", "bayes_floor"),
+    "5": ("noise", "method", "layers", "seed", "layer", "adjusted_loss", "standard_error", *ROBUST_COLUMNS),
+    "6": (*PROFILE_COLUMNS, *ROBUST_COLUMNS),
+    "7": (
+        *("method", "layers", "layer", "noise_std", "std_over_seeds", "adjusted_loss"),
+        *("median", "median_low", "median_high"),
+    ),
+    "8": (
+        *("noise", "method", "heads", "layers", "excess", "standard_error", "bayes_floor"),
+        *(*OF_MEANS, "worst", "num_sequences"),
+    ),
     "robustness": (
         *("method", "layers", "noise", "contexts", "damped"),
         *ROBUSTNESS_COLUMNS,

@@ -7,7 +7,7 @@ from lintra.evaluation import paper
 from lintra.models import Diagonal
 from lintra.zoo.model_file import save
 
-KEYS = {"method", "layers", "noise", "adjusted_loss", "standard_error"}
+KEYS = {"method", "layers", "noise", "adjusted_loss", "standard_error", "is_dominated"}
 
 
 @pytest.fixture

@@ -27,7 +27,10 @@ def test_the_protocol_is_that_of_its_repetitions_where_there_are_five(getkey):
     problem = NoisyRegression(dim=1, num_examples=3, noise="fixed(1)")
     measured = evaluate(LeastSquares(), problem, num_sequences=500_000, protocol=True, key=getkey())
     assert len(measured.protocol_means()) == 5
-    assert measured.protocol() == ProtocolQuantiles.from_means(measured.protocol_means())
+    shares = [np.sort(part)[-10:].sum() / part.sum() for part in measured.losses().reshape(5, -1)]
+    expected = ProtocolQuantiles.from_means(measured.protocol_means(), top_share=measured.protocol().top_share)
+    assert measured.protocol() == expected
+    assert expected.top_share == pytest.approx(max(shares))
     with pytest.raises(ValueError, match="call `evaluate` with `protocol=True`"):
         evaluate(LeastSquares(), problem, num_sequences=10).protocol()
 
@@ -46,6 +49,12 @@ def test_a_sequence_that_overflows_counts_as_infinite_not_as_missing(getkey):
     assert tail.worst == np.inf
     assert np.isfinite(tail.median)
     assert 0 < comparison.worse_than_zero("bad") < 1
+    infinite = int(np.isinf(comparison.losses("bad")).sum())
+    assert comparison.num_exploded("bad") == infinite + int(
+        (comparison.losses("bad")[np.isfinite(comparison.losses("bad"))] > 5 * PROBLEM.dim).sum()
+    )
+    summary = comparison.robust_summary("bad")
+    assert (summary["median"], summary["num_exploded"], summary["num_sequences"]) == (tail.median, infinite, 1000)
     assert np.isfinite(comparison.adjusted("ols").mean)
 
 

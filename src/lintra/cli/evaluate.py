@@ -75,7 +75,8 @@ def baselines(
                 key=random_keys[1],
                 progress=progress,
             )
-            column = [loss_rows.head("oracle", None, problem) | Estimate(0.0, 0.0).as_adjusted_loss()]
+            oracle = Estimate(0.0, 0.0).as_adjusted_loss() | {"is_dominated": False}
+            column = [loss_rows.head("oracle", None, problem) | oracle]
             column += [loss_rows.loss_row(name, None, comparison, name, tail=tail) for name in predictors]
             column += [loss_rows.undefined_row(name, problem, reason) for name, reason in undefined.items()]
             _add_protocol(column, predictors, problem, repetitions, random_keys[2], progress)

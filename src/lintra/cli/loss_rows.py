@@ -11,11 +11,12 @@ from lintra.display import Row
 from lintra.evaluation import paper
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.evaluation.comparison import PROTOCOL_SEQUENCES, Comparison
-from lintra.evaluation.estimate import ProtocolQuantiles
+from lintra.evaluation.estimate import DOMINATING_SHARE, ProtocolQuantiles
 from lintra.predictor import AbstractPredictor
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import Progress
 
+_MARK = "†"
 COLUMNS = {
     "file": "file",
     "noise": "noise",
@@ -23,6 +24,7 @@ COLUMNS = {
     "layers": "layers",
     "adjusted_loss": "adjusted loss",
     "standard_error": "± s.e.",
+    "mark": "",
     "paper": "paper",
     "verdict": "against the paper",
     "protocol_median": "protocol median",
@@ -30,6 +32,7 @@ COLUMNS = {
     "median": "median",
     "trimmed_mean": "trimmed mean",
     "top_ten_share": "top ten share",
+    "num_exploded": "exploded",
     "worst": "worst",
     "worse_than_zero": "worse than zero",
     "note": "note",
@@ -39,12 +42,33 @@ COLUMNS = {
 def loss_row(
     method: str, num_layers: int | None, measured: Comparison, name: str, layer: int | None = None, *, tail: bool
 ) -> Row:
-    """Return one predictor's adjusted loss, with its tail if asked for."""
+    """Return one predictor's adjusted loss, whether few sequences dominate it, and its tail if asked for."""
     cells = head(method, num_layers, measured.problem) | measured.adjusted(name, layer).as_adjusted_loss()
+    of_name = measured.tail(name, layer)
+    cells["is_dominated"] = of_name.is_dominated
     if not math.isfinite(cells["adjusted_loss"]):
         share = float(np.mean(~np.isfinite(measured.losses(name, layer))))
         cells["note"] = f"overflows on {share:.2g} of the sequences"
-    return cells | (vars(measured.tail(name, layer)) if tail else {})
+    if tail:
+        cells |= vars(of_name) | {"num_exploded": measured.num_exploded(name, layer)}
+    return cells
+
+
+def mark_rows(rows: list[Row]) -> tuple[list[Row], str]:
+    """Mark the means of a table that few sequences dominate.
+
+    Args:
+        rows: Rows of losses.
+
+    Returns:
+        The rows with a mark where there is one, and the footnote that explains it, empty without marks.
+    """
+    marked = [row | {"mark": _MARK if row.get("is_dominated") else None} for row in rows]
+    footnote = (
+        f"{_MARK} Few sequences dominate this mean: the ten largest have more than "
+        f"{100 * DOMINATING_SHARE:.0f} % of the sum. --tail shows more."
+    )
+    return marked, footnote if any(row["mark"] for row in marked) else ""
 
 
 def head(method: str, num_layers: int | None, problem: NoisyRegression) -> Row:
@@ -54,7 +78,12 @@ def head(method: str, num_layers: int | None, problem: NoisyRegression) -> Row:
 
 def undefined_row(name: str, problem: NoisyRegression, reason: str) -> Row:
     """Return the row of a baseline that is not defined for a problem."""
-    return head(name, None, problem) | {"adjusted_loss": None, "standard_error": None, "note": reason}
+    return head(name, None, problem) | {
+        "adjusted_loss": None,
+        "standard_error": None,
+        "is_dominated": None,
+        "note": reason,
+    }
 
 
 def protocol_quantiles(
@@ -67,13 +96,18 @@ def protocol_quantiles(
 ) -> dict[str, ProtocolQuantiles]:
     """Repeat the paper's protocol, each time on fresh sequences, and return its quantiles by name."""
     means: dict[str, list[float]] = {name: [] for name in predictors}
+    shares: dict[str, list[float]] = {name: [] for name in predictors}
     for own_key in jax.random.split(key, num_repetitions):
         measured = evaluate(
             predictors, problem, num_sequences=PROTOCOL_SEQUENCES, protocol=True, key=own_key, progress=progress
         )
         for name in predictors:
             means[name].append(float(measured.protocol_means(name)[0]))
-    return {name: ProtocolQuantiles.from_means(np.asarray(values)) for name, values in means.items()}
+            shares[name].append(measured.protocol(name).top_share)
+    return {
+        name: ProtocolQuantiles.from_means(np.asarray(values), top_share=float(np.max(shares[name])))
+        for name, values in means.items()
+    }
 
 
 def add_protocol(rows: list[Row], quantiles: Mapping[str, ProtocolQuantiles]) -> None:

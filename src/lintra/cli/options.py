@@ -83,7 +83,8 @@ def show(rows: list[Row], title: str, json: bool) -> None:
     if json:
         terminal.print_rows(rows)
     else:
-        terminal.print_table(rows, title, loss_rows.COLUMNS)
+        marked, footnote = loss_rows.mark_rows(rows)
+        terminal.print_table(marked, title, loss_rows.COLUMNS, footnote)
 
 
 def check_settings(num_sequences: int, seed: int) -> None:

@@ -166,8 +166,10 @@ def print_json(value: Any) -> None:
     print(to_json(value))
 
 
-def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str]) -> None:
-    """Print rows as a table with the given keys as columns under the given headings."""
+def print_table(
+    rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[str, str], footnote: str = ""
+) -> None:
+    """Print rows as a table with the given keys as columns under the given headings, and a footnote below it."""
     table = Table(title=Text(printable(title)), box=box.SIMPLE_HEAD, title_justify="left")
     headings = {key: heading for key, heading in columns.items() if any(row.get(key) is not None for row in rows)}
     for key, heading in headings.items():
@@ -185,6 +187,8 @@ def print_table(rows: Sequence[Mapping[str, Any]], title: str, columns: Mapping[
     if not console.is_terminal:  # a log keeps every column
         console = Console(width=200)
     console.print(table)
+    if footnote:
+        console.print(Text(printable(footnote)), soft_wrap=True)
 
 
 def _cell(value: Any) -> str:

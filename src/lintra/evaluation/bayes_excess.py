@@ -58,6 +58,30 @@ def excess(
         >>> bool(abs(above.mean - (0.051 - 0.0058)) < 4 * above.standard_error)
         True
     """
+    losses = excess_losses(predictors, problem, num_sequences=num_sequences, key=key, progress=progress)
+    return {name: Estimate.from_values(values) for name, values in losses.items()}
+
+
+def excess_losses(
+    predictors: Predictors,
+    problem: NoisyRegression | None = None,
+    *,
+    num_sequences: int = 100_000,
+    key: KeyLike = 0,
+    progress: Progress = SILENT,
+) -> dict[str, Float[np.ndarray, " n"]]:
+    """Measure the loss above the Bayes predictor's on every sequence.
+
+    Args:
+        predictors: One predictor or several, as `evaluate` takes them.
+        problem: Where the sequences come from, as `excess` takes it.
+        num_sequences: Number of sequences, rounded up to whole blocks.
+        key: Randomness, a whole number or a key.
+        progress: Told after every block of sequences.
+
+    Returns:
+        `½‖w − w_B‖²` of every sequence, by name; infinite where weights overflow.
+    """
     forks.check_not_forked()
     total = arguments.whole_number("num_sequences", num_sequences)
     with in_64_bits():
@@ -69,7 +93,7 @@ def excess(
         for _, losses in map_blocks(block, num_blocks, random_key(key), progress):
             for name in measured:
                 values[name].append(losses[name])
-    return {name: Estimate.from_values(np.concatenate(blocks)) for name, blocks in values.items()}
+    return {name: np.concatenate(blocks) for name, blocks in values.items()}
 
 
 @jax.jit
@@ -110,12 +134,15 @@ class Excess(AbstractMeasurement[list[Row]]):
         predictors |= {name: baseline(name, problem, key=tuning_key) for name in baselines}
         quarter = -(-num_sequences // 4)
         floor = evaluate(Bayes(problem.noise), problem, num_sequences=quarter, key=measuring_key).adjusted().mean
-        above = excess(predictors, problem, num_sequences=quarter, key=measuring_key, progress=progress)
+        above = excess_losses(predictors, problem, num_sequences=quarter, key=measuring_key, progress=progress)
 
         def row(name: str, method: str, num_heads: int | None, num_layers: int | None) -> Row:
             size = {"noise": self.noise, "method": method, "heads": num_heads, "layers": num_layers}
-            loss = {"excess": above[name].mean, "standard_error": above[name].standard_error}
-            return size | loss | {"bayes_floor": floor}
+            mean, of_means = Estimate.from_values(above[name]), Estimate.median_of_means(above[name])
+            loss = {"excess": mean.mean, "standard_error": mean.standard_error, "bayes_floor": floor}
+            robust = {"median_of_means": of_means.mean, "median_of_means_error": of_means.standard_error}
+            tail = {"worst": float(above[name].max()), "num_sequences": len(above[name])}
+            return size | loss | robust | tail
 
         rows = [row(spec.name, spec.family, spec.num_heads, spec.num_layers) for spec in specs]
         return rows + [row(name, name, None, None) for name in baselines]

@@ -11,8 +11,15 @@ from jaxtyping import Float
 from lintra.arguments import KeyLike
 from lintra.display import Row
 from lintra.evaluation.blocks import BlockLosses
-from lintra.evaluation.estimate import Estimate, Moments, ProtocolQuantiles, Tail
+from lintra.evaluation.estimate import (
+    Estimate,
+    Moments,
+    ProtocolQuantiles,
+    Tail,
+    share_of_largest,
+)
 from lintra.evaluation.named_predictors import ORACLE
+from lintra.evaluation.robustness import is_exploded
 from lintra.problem.noisy_regression import NoisyRegression
 
 Value = TypeVar("Value")
@@ -20,6 +27,7 @@ Output = tuple[str, int | None]
 """A predictor's name and the layer whose prediction is measured; `None` for the predictor's own prediction."""
 
 _ENOUGH = 5  # repetitions of the protocol, from which on their quantiles are used
+_NUM_LARGEST = 10  # sequences of a repetition that may dominate it
 PROTOCOL_SEQUENCES = 100_000
 """Number of sequences in the paper's evaluation."""
 
@@ -136,12 +144,40 @@ class Comparison:
         """Return the tail of the adjusted loss."""
         return Tail.from_values(self.losses(name, layer), self.worse_than_zero(name, layer))
 
+    def num_exploded(self, name: str | None = None, layer: int | None = None) -> int:
+        """Return the number of sequences whose adjusted loss is above 5d or not finite."""
+        return int(np.sum(is_exploded(self.losses(name, layer), self.problem.dim)))
+
+    def robust_summary(self, name: str | None = None, layer: int | None = None) -> Row:
+        """Return what few sequences do not dominate, beside the worst of them and the number of exploded ones.
+
+        The columns are the median over sequences and the median of the means of ten parts, each with its error,
+        the largest loss, and the number of exploded sequences of all.
+        """
+        losses = self.losses(name, layer)
+        median, of_means = Estimate.median(losses), Estimate.median_of_means(losses)
+        return {
+            "median": median.mean,
+            "median_error": median.standard_error,
+            "median_of_means": of_means.mean,
+            "median_of_means_error": of_means.standard_error,
+            "worst": float(losses.max()),
+            "num_exploded": self.num_exploded(name, layer),
+            "num_sequences": self.num_sequences,
+        }
+
     def difference(
         self, name: str, other: str, *, layer: int | None = None, other_layer: int | None = None
     ) -> Estimate:
         """Return the paired difference of adjusted losses, negative where `name` is better than `other`."""
+        return Estimate.from_values(self.differences(name, other, layer=layer, other_layer=other_layer))
+
+    def differences(
+        self, name: str, other: str, *, layer: int | None = None, other_layer: int | None = None
+    ) -> Float[np.ndarray, " n"]:
+        """Return the difference of adjusted losses on every sequence, NaN where both are infinite."""
         with np.errstate(invalid="ignore"):  # ∞ − ∞
-            return Estimate.from_values(self.losses(name, layer) - self.losses(other, other_layer))
+            return self.losses(name, layer) - self.losses(other, other_layer)
 
     def protocol_means(
         self, name: str | None = None, layer: int | None = None, *, num_sequences: int = PROTOCOL_SEQUENCES
@@ -156,12 +192,19 @@ class Comparison:
     def protocol(self, name: str | None = None, layer: int | None = None) -> ProtocolQuantiles:
         """Return quantiles of the paper's protocol, a mean over 100,000 sequences with one sampled query each.
 
-        They are those of its repetitions, or of the normal law where there are fewer than five.
+        They are those of its repetitions, or of the normal law where there are fewer than five. With them is the
+        largest share of ten sequences in a repetition, measured by the loss that is exact in the query, since
+        terms of the protocol's sum can cancel.
         """
-        values = self._protocol_values(name, layer)
-        if len(values) >= _ENOUGH * PROTOCOL_SEQUENCES:
-            return ProtocolQuantiles.from_means(self.protocol_means(name, layer))
-        return ProtocolQuantiles.from_losses(values, num_sequences=PROTOCOL_SEQUENCES)
+        values, losses = self._protocol_values(name, layer), self.losses(name, layer)
+        num_repetitions = len(values) // PROTOCOL_SEQUENCES
+        if num_repetitions >= _ENOUGH:
+            repetitions = losses[: num_repetitions * PROTOCOL_SEQUENCES].reshape(num_repetitions, -1)
+            share = share_of_largest(repetitions, _NUM_LARGEST)
+            return ProtocolQuantiles.from_means(self.protocol_means(name, layer), top_share=share)
+        # Of fewer sequences the same part, at least one.
+        share = share_of_largest(losses, max(len(losses) * _NUM_LARGEST // PROTOCOL_SEQUENCES, 1))
+        return ProtocolQuantiles.from_losses(values, num_sequences=PROTOCOL_SEQUENCES, top_share=share)
 
     def to_rows(self) -> list[Row]:
         """Return a row for every predictor and layer."""

@@ -1,14 +1,19 @@
-"""Summaries of measured losses: mean with standard error, tail, quantiles of the paper's protocol."""
+"""Summaries of measured losses: mean, median and median of means with errors, tail, the paper's protocol."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+DOMINATING_SHARE = 0.1
+"""Share of a sum above which the few sequences that have it dominate the mean: it is a tenth less without them."""
+_NEGLIGIBLE = 1e-20  # a loss that is zero but for rounding
+_NUM_PARTS = 10  # of the sequences, for a median of means: as many as the protocol's repetitions in a million
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its standard error.
+    """A mean, or another statistic, and its standard error.
 
     >>> str(Estimate(0.0401234, 0.00021))
     '0.04012 ± 0.00021'
@@ -26,6 +31,34 @@ class Estimate:
         with np.errstate(invalid="ignore", over="ignore"):
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
             return cls(float(np.mean(values)), spread / len(values) ** 0.5)
+
+    @classmethod
+    def median(cls, values: Float[np.ndarray, " n"]) -> "Estimate":
+        """Median of independent values, which may be infinite.
+
+        Its error is half the distance of the values that are √n/2 ranks below and above it.
+
+        >>> Estimate.median(np.array([1.0, 2.0, 3.0, 4.0, np.inf])).mean
+        3.0
+        """
+        ordered, count = np.sort(values), len(values)
+        ranks = count / 2 + np.array([-0.5, 0.5]) * count**0.5
+        low, high = ordered[np.clip(ranks.astype(int), 0, count - 1)]
+        with np.errstate(invalid="ignore"):
+            return cls(float(np.median(ordered)), float((high - low) / 2))
+
+    @classmethod
+    def median_of_means(cls, values: Float[np.ndarray, " n"]) -> "Estimate":
+        """Median of the means of ten parts of the values.
+
+        It estimates the mean, and few values, which are in less than half of the parts, do not dominate it.
+
+        >>> Estimate.median_of_means(np.array([2.0, 1e9] + [2.0] * 98)).mean
+        2.0
+        """
+        parts = np.array_split(values, min(_NUM_PARTS, len(values)))
+        with np.errstate(over="ignore"):
+            return cls.median(np.asarray([part.mean() for part in parts]))
 
     def as_adjusted_loss(self) -> dict[str, float]:
         """Under the names that tables have for an adjusted loss."""
@@ -50,6 +83,11 @@ class Tail:
     worst: float
     worse_than_zero: float
 
+    @property
+    def is_dominated(self) -> bool:
+        """Whether few sequences dominate the mean: the ten largest have more than a tenth of the sum."""
+        return self.worst > _NEGLIGIBLE and is_dominating(self.top_ten_share)
+
     @classmethod
     def from_values(cls, values: Float[np.ndarray, " n"], worse_than_zero: float) -> "Tail":
         """From the losses of all sequences."""
@@ -60,6 +98,38 @@ class Tail:
         return cls(float(np.median(ordered)), float(trimmed.mean()), share, float(ordered[-1]), worse_than_zero)
 
 
+def is_dominating(share: float) -> bool:
+    """Whether sequences with this share of a sum dominate the mean. NaN, of an infinite loss, does.
+
+    >>> is_dominating(0.02), is_dominating(0.5), is_dominating(float("nan"))
+    (False, True, True)
+    """
+    return not share <= DOMINATING_SHARE
+
+
+def share_of_largest(losses: Float[np.ndarray, "*batch n"], num_largest: int = 10) -> float:
+    """Return the share of the largest losses in the sum of all.
+
+    Args:
+        losses: Losses, none of them negative. Of several sets the largest share is returned.
+        num_largest: Number of the largest losses of a set. Default: 10.
+
+    Returns:
+        The share, 0 where losses are zero but for rounding and NaN where one of them is infinite.
+
+    >>> share_of_largest(np.array([1.0] * 90 + [9.0] * 10))
+    0.5
+    """
+    if losses.max() <= _NEGLIGIBLE:
+        return 0.0
+    largest = np.sort(losses, axis=-1)[..., -num_largest:]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # A sum may overflow although no loss does: a share is the same in any unit.
+        scale = losses.max(axis=-1, keepdims=True)
+        shares = (largest / scale).sum(axis=-1) / (losses / scale).sum(axis=-1)
+    return float(np.max(shares))  # NaN if one of them is
+
+
 @dataclass(frozen=True)
 class ProtocolQuantiles:
     """The paper's protocol, repeated: what its printed numbers are compared with.
@@ -68,32 +138,55 @@ class ProtocolQuantiles:
         median: Median of the adjusted loss over repetitions.
         low: 5 % quantile.
         high: 95 % quantile.
+        top_share: Share of the ten largest of 100,000 sequences in the sum of adjusted losses of a repetition, the
+            largest over repetitions. NaN where a loss is infinite. Default: 0.
     """
 
     median: float
     low: float
     high: float
+    top_share: float = 0.0
+
+    @property
+    def is_dominated(self) -> bool:
+        """Whether few sequences set the range: ten have more than a tenth of the sum of a repetition."""
+        return is_dominating(self.top_share)
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 5–95 % range."""
+        return (self.high - self.low) / 2
 
     @classmethod
-    def from_means(cls, means: Float[np.ndarray, " repetitions"]) -> "ProtocolQuantiles":
+    def from_means(
+        cls, means: Float[np.ndarray, " repetitions"], *, top_share: float = 0.0
+    ) -> "ProtocolQuantiles":
         """From the adjusted loss of every repetition.
 
         >>> ProtocolQuantiles.from_means(np.arange(101.0))
-        ProtocolQuantiles(median=50.0, low=5.0, high=95.0)
+        ProtocolQuantiles(median=50.0, low=5.0, high=95.0, top_share=0.0)
         """
-        low, high = np.quantile(means, [0.05, 0.95])
-        return cls(float(np.median(means)), float(low), float(high))
+        with np.errstate(invalid="ignore"):
+            quantiles = np.quantile(means, [0.5, 0.05, 0.95])
+        # Between two infinite values a quantile is NaN.
+        median, low, high = np.where(np.isnan(quantiles), np.inf, quantiles)
+        return cls(float(median), float(low), float(high), top_share)
 
     @classmethod
-    def from_losses(cls, losses: Float[np.ndarray, " n"], *, num_sequences: int) -> "ProtocolQuantiles":
+    def from_losses(
+        cls, losses: Float[np.ndarray, " n"], *, num_sequences: int, top_share: float = 0.0
+    ) -> "ProtocolQuantiles":
         """By the normal law, for repetitions of `num_sequences` sequences, from the losses of n sequences.
 
-        The spread has the error of a repetition and the error of the mean of the given losses.
+        The spread has the error of a repetition and the error of the mean of the given losses. It is infinite
+        where a loss is.
         """
         with np.errstate(invalid="ignore", over="ignore"):
             middle = float(losses.mean())
             spread = 1.645 * float(losses.std()) * (1 / num_sequences + 1 / len(losses)) ** 0.5
-        return cls(middle, middle - spread, middle + spread)
+        if not np.isfinite(spread):
+            return cls(middle, -np.inf, np.inf, top_share)
+        return cls(middle, middle - spread, middle + spread, top_share)
 
 
 @dataclass(frozen=True)

@@ -65,15 +65,20 @@ class Layers(AbstractMeasurement[list[Row]]):
                 rows += [
                     {"noise": noise, "method": family, "layers": depth, "seed": seed, "layer": layer}
                     | measured.adjusted(name, layer).as_adjusted_loss()
+                    | measured.robust_summary(name, layer)
                     for layer in measured.layers(name)
                 ]
             floor = {"noise": noise, "method": "bayes", "layers": None, "seed": None, "layer": None}
-            rows.append(floor | measured.adjusted("bayes").as_adjusted_loss())
+            rows.append(floor | measured.adjusted("bayes").as_adjusted_loss() | measured.robust_summary("bayes"))
         return rows
 
 
 def seed_names(zoo: Zoo, family: str, depth: int) -> dict[int, str]:
-    """Return the names of the models at `SEEDED` that are in the zoo, by seed; of GD++ one seed is published."""
+    """Return the names of the models at `SEEDED` that are in the zoo, by seed.
+
+    Where there are none of several seeds, as of GD++ in the published zoo, it is the model of the table.
+    """
     name = ModelSpec(family, depth, SEEDED).name
-    names = {0: name} if family == "gd++" else {seed: f"{name}-seed{seed}" for seed in range(_NUM_SEEDS)}
-    return {seed: name for seed, name in names.items() if name in zoo.cards}
+    seeded = {seed: f"{name}-seed{seed}" for seed in range(_NUM_SEEDS)}
+    names = {seed: other for seed, other in seeded.items() if other in zoo.cards}
+    return names or ({0: name} if family == "gd++" and name in zoo.cards else {})

@@ -100,6 +100,7 @@ class Profile(AbstractMeasurement[list[Row]]):
             {"noise": self.noise, "method": method, "layers": num_layers, "noise_std": noise_std}
             | losses.adjusted(name).as_adjusted_loss()
             | {"unadjusted_loss": losses.unadjusted(name).mean}
+            | losses.robust_summary(name)
             for noise_std, losses in zip(noise_stds, measured, strict=True)
             for name, (method, num_layers) in methods.items()
         ]

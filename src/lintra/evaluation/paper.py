@@ -25,35 +25,55 @@ class PrintedLoss:
 class Verdict(StrEnum):
     """How a measured loss compares with a printed one.
 
+    The rule is the same for all cells. The paper's protocol, a mean over 100,000 sequences, is repeated.
+
     Attributes:
-        BELOW: The 5–95 % range of the protocol's repetitions ends below what the printed number may stand for.
+        DOMINATED: Few sequences set the range of the repetitions: in at least one of them the ten largest
+            sequences have more than a tenth of the sum. No other verdict is given then.
+        BELOW: The 5–95 % range of the repetitions ends below what the printed number may stand for.
         LEVEL: The range meets it.
         ABOVE: The range begins above it.
-        FLOOR: What the printed number may stand for lies below the least possible loss.
     """
 
     BELOW = "below"
     LEVEL = "level"
     ABOVE = "above"
-    FLOOR = "floor"
+    DOMINATED = "dominated"
 
 
-def verdict(measured: ProtocolQuantiles, printed: PrintedLoss, floor: float = 0.0) -> Verdict:
+def verdict(measured: ProtocolQuantiles, printed: PrintedLoss) -> Verdict:
     """Compare a loss with a printed number, which is a mean over 100,000 sequences with one sampled query each.
 
     Args:
         measured: Quantiles of that protocol, repeated.
         printed: The printed number.
-        floor: The least possible loss of the method.
+
+    Returns:
+        The verdict; see `Verdict` for the rule.
 
     >>> print(verdict(ProtocolQuantiles(0.040, 0.039, 0.041), PrintedLoss(0.047, 0.0005)))
     below
+    >>> print(verdict(ProtocolQuantiles(0.040, 0.039, 52.0, top_share=0.99), PrintedLoss(0.047, 0.0005)))
+    dominated
     """
-    if printed.value + printed.rounding < floor:
-        return Verdict.FLOOR
+    if measured.is_dominated:
+        return Verdict.DOMINATED
     if measured.high < printed.value - printed.rounding:
         return Verdict.BELOW
     return Verdict.LEVEL if measured.low <= printed.value + printed.rounding else Verdict.ABOVE
+
+
+def level_width(measured: ProtocolQuantiles, printed: PrintedLoss) -> float:
+    """Return how far apart two losses can be and still be level.
+
+    Args:
+        measured: Quantiles of the protocol, repeated.
+        printed: The printed number.
+
+    Returns:
+        Half the width of the 5–95 % range plus the rounding of the printed number.
+    """
+    return measured.half_width + printed.rounding
 
 
 @cache

@@ -1,6 +1,6 @@
 """Table 1, column by column: models and baselines on the same fresh sequences, beside the printed loss."""
 
-from collections.abc import Mapping
+import math
 from dataclasses import asdict, dataclass, replace
 
 import jax
@@ -14,15 +14,16 @@ from lintra.evaluation.blocks import fold_in_words
 from lintra.evaluation.comparison import Comparison
 from lintra.evaluation.estimate import Estimate, ProtocolQuantiles, Tail
 from lintra.evaluation.measurement import AbstractMeasurement
+from lintra.evaluation.orderings import Ordering, find_orderings
 from lintra.models.base import AbstractModel
-from lintra.models.families import PAPER_FAMILIES
+from lintra.models.families import PAPER_FAMILIES, smallest_family
 from lintra.models.spec import ModelSpec
 from lintra.predictor import AbstractPredictor
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.collection import Zoo
 
-_ROUNDING = 1e-15  # of a loss, where labels are of size √d
+_NOT_MEASURED = Estimate(math.nan, math.nan)
 
 DEPTHS = range(1, 8)
 """Numbers of layers in Table 1."""
@@ -46,6 +47,12 @@ class Table1Row:
         gdpp_floor: The least possible loss of GD++, at any depth.
         damped: The adjusted loss of the damped model on the same sequences, and its tail. `None` for baselines and
             models without thresholds. All other numbers are of the model as printed.
+        median_of_means: Median of the means of ten parts of the sequences, which few sequences do not dominate.
+        num_exploded: Number of sequences whose adjusted loss is above 5d or not finite.
+        num_sequences: Number of sequences.
+        printed_safe: Whether the model as printed exploded on no sequence of the gate, by its card. `None` for
+            baselines and where the card does not say so.
+        selected_family: The smallest family that contains the model, judged by its weights. `None` for a baseline.
     """
 
     method: str
@@ -60,6 +67,16 @@ class Table1Row:
     tail: Tail
     gdpp_floor: float
     damped: tuple[Estimate, Tail] | None = None
+    median_of_means: Estimate = _NOT_MEASURED
+    num_exploded: int = 0
+    num_sequences: int = 0
+    printed_safe: bool | None = None
+    selected_family: str | None = None
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the model as printed is known to be safe: no explosion, neither at the gate nor here."""
+        return bool(self.printed_safe) and self.num_exploded == 0
 
     def to_row(self) -> Row:
         """Return what `table1.csv` has."""
@@ -71,6 +88,12 @@ class Table1Row:
             "standard_error": self.standard_error,
             "paper": self.paper,
             "bayes_floor": self.bayes_floor,
+            "protocol_median": self.protocol.median,
+            "verdict": self.verdict,
+            "is_dominated": self.tail.is_dominated,
+            "worst": self.tail.worst,
+            "num_exploded": self.num_exploded,
+            "num_sequences": self.num_sequences,
         }
 
     def to_details(self) -> Row:
@@ -80,34 +103,27 @@ class Table1Row:
             "protocol_median": self.protocol.median,
             "protocol_5": self.protocol.low,
             "protocol_95": self.protocol.high,
+            "protocol_top_share": self.protocol.top_share,
         }
-        loss, tail = self.damped or (None, None)
+        loss = {"adjusted_loss": self.adjusted_loss, "standard_error": self.standard_error}
+        safety = {
+            "num_exploded": self.num_exploded,
+            "num_sequences": self.num_sequences,
+            "printed_safe": self.printed_safe,
+            "selected_family": self.selected_family,
+        }
+        damped_loss, tail = self.damped or (None, None)
         damped = {
-            "damped_loss": loss and loss.mean,
-            "damped_standard_error": loss and loss.standard_error,
+            "damped_loss": damped_loss and damped_loss.mean,
+            "damped_standard_error": damped_loss and damped_loss.standard_error,
             "damped_worst": tail and tail.worst,
         }
-        return name | quantiles | asdict(self.tail) | damped
+        return name | quantiles | loss | _median_of_means(self) | asdict(self.tail) | safety | damped
 
 
-@dataclass(frozen=True)
-class Ordering:
-    """A paired difference that should not be positive: of a larger family or a deeper model and a smaller one.
-
-    Attributes:
-        larger: The model that should not be worse.
-        smaller: The other model.
-        difference: Loss of the larger minus loss of the smaller, on the same sequences.
-    """
-
-    larger: ModelSpec
-    smaller: ModelSpec
-    difference: Estimate
-
-    @property
-    def holds(self) -> bool:
-        """At most two standard errors above zero, or rounding."""
-        return self.difference.mean <= max(2 * self.difference.standard_error, _ROUNDING)
+def _median_of_means(row: Table1Row) -> Row:
+    of_means = row.median_of_means
+    return {"median_of_means": of_means.mean, "median_of_means_error": of_means.standard_error}
 
 
 @dataclass(frozen=True)
@@ -123,9 +139,15 @@ class Table1Column:
         return {(row.method, row.num_layers): row.adjusted_loss for row in self.rows}
 
     def to_rows(self) -> list[Row]:
-        """Return method, number of layers and loss of every cell."""
-        names = ("noise", "method", "layers", "adjusted_loss", "standard_error")
-        return [{name: row[name] for name in names} for row in map(Table1Row.to_row, self.rows)]
+        """Return method, number of layers and losses of every cell."""
+        names = ("noise", "method", "layers", "adjusted_loss", "standard_error", "protocol_median")
+        return [
+            {name: row.to_row()[name] for name in names}
+            | {"protocol_5": row.protocol.low, "protocol_95": row.protocol.high}
+            | {"is_dominated": row.protocol.is_dominated}
+            | _median_of_means(row)
+            for row in self.rows
+        ]
 
 
 @dataclass(frozen=True)
@@ -159,11 +181,16 @@ class Column(AbstractMeasurement[Table1Column]):
             again = evaluate(with_thresholds, problem, num_sequences=num_sequences, key=measuring_key)
             damped = {name: (again.adjusted(name), again.tail(name)) for name in with_thresholds}
         rows = [
-            replace(_row(measured, spec.name, spec.family, spec.num_layers), damped=damped.get(spec.name))
-            for spec in models
+            replace(
+                _row(measured, spec.name, spec.family, spec.num_layers),
+                damped=damped.get(spec.name),
+                printed_safe=zoo.cards[spec.name].get("printed_safe"),
+                selected_family=smallest_family(model),
+            )
+            for spec, model in models.items()
         ]
         rows += [_row(measured, name, name, None) for name in TABLE1_BASELINES]
-        return Table1Column(self.noise, rows, _orderings(models, measured))
+        return Table1Column(self.noise, rows, find_orderings(models, measured))
 
 
 def models_of(zoo: Zoo, noise: str, depths: range) -> dict[ModelSpec, AbstractModel]:
@@ -177,9 +204,6 @@ def _row(measured: Comparison, name: str, method: str, num_layers: int | None) -
     noise = str(problem.noise)
     printed = paper.printed_table1().get((method, num_layers, noise))
     gdpp_floor = float(closed_form.adjusted(closed_form.constant_ridge_loss(problem), problem))
-    verdict = ""
-    if printed is not None:
-        verdict = paper.verdict(quantiles, printed, gdpp_floor if method == "gd++" else 0.0)
     return Table1Row(
         method=method,
         num_layers=num_layers,
@@ -189,20 +213,10 @@ def _row(measured: Comparison, name: str, method: str, num_layers: int | None) -
         paper=None if printed is None else printed.value,
         bayes_floor=measured.adjusted("bayes").mean,
         protocol=quantiles,
-        verdict=verdict,
+        verdict="" if printed is None else paper.verdict(quantiles, printed),
         tail=measured.tail(name),
         gdpp_floor=gdpp_floor,
+        median_of_means=Estimate.median_of_means(measured.losses(name)),
+        num_exploded=measured.num_exploded(name),
+        num_sequences=measured.num_sequences,
     )
-
-
-def _orderings(models: Mapping[ModelSpec, AbstractModel], measured: Comparison) -> list[Ordering]:
-    """Compare deeper models with shallower ones, and larger families with smaller ones."""
-    by_size = {(spec.family, spec.num_layers): spec for spec in models}
-    orderings = []
-    for (family, depth), spec in by_size.items():
-        smaller = PAPER_FAMILIES.index(family) - 1
-        for size in ((family, depth - 1), (PAPER_FAMILIES[smaller] if smaller >= 0 else "", depth)):
-            if size in by_size:
-                other = by_size[size]
-                orderings.append(Ordering(spec, other, measured.difference(spec.name, other.name)))
-    return orderings

@@ -6,10 +6,13 @@ from lintra.display import Row
 from lintra.evaluation.measurement import Results
 from lintra.evaluation.paper import UNIFORM
 from lintra.evaluation.table1_column import Column
-from lintra.figures.panels import against_depth
+from lintra.figures.panels import AS_PRINTED, HOLLOW, MEDIAN_OF_MEANS, against_depth
 from lintra.figures.style import STYLES, legend
 
-CAPTION = "Adjusted loss against the number of layers, for noise levels uniform up to σ_max."
+CAPTION = (
+    "Adjusted loss against the number of layers, for noise levels uniform up to σ_max: "
+    f"{MEDIAN_OF_MEANS}. {HOLLOW} {AS_PRINTED}"
+)
 NEEDS = tuple(map(Column, UNIFORM))
 
 

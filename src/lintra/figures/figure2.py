@@ -10,8 +10,8 @@ from lintra.figures import panels
 from lintra.figures.style import STYLES, legend, stacked
 
 CAPTION = (
-    "Adjusted loss at each noise level. Top two rows: models with 7 layers trained on σ up to σ_max (shaded). "
-    "Bottom row: σ_max = 5, from 2 to 7 layers."
+    f"Adjusted loss at each noise level: {panels.MEDIAN_OF_MEANS}. Top two rows: models with 7 layers trained on "
+    f"σ up to σ_max (shaded). Bottom row: σ_max = 5, from 2 to 7 layers. {panels.AS_PRINTED}"
 )
 DEPTHS = range(2, 8)
 ALL_DEPTHS = Profile("uniform(0,5)", DEPTHS)

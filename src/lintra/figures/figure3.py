@@ -11,23 +11,31 @@ from lintra.figures import panels
 from lintra.figures.style import STYLES, legend, stacked
 
 CAPTION = (
-    "Noise levels drawn from {1, 3} and from {1, 3, 5} (shaded). Top: loss against depth, and at each noise level "
-    "with 7 layers. Bottom: at each noise level, from 2 to 7 layers."
+    "Adjusted loss for noise levels drawn from {1, 3} and from {1, 3, 5} (shaded): "
+    f"{panels.MEDIAN_OF_MEANS}. Top: against depth, and at each noise level with 7 layers. Bottom: at each noise "
+    f"level, from 2 to 7 layers. {panels.HOLLOW} {panels.AS_PRINTED}"
 )
 DEPTHS = range(2, 8)
 COLUMNS = tuple(map(Column, CATEGORICAL))
 PROFILES = tuple(Profile(noise, DEPTHS) for noise in CATEGORICAL)
 NEEDS = (*COLUMNS, *PROFILES)
 _TOP = 0.25
+_NAMES = (
+    *("noise", "method", "layers", "adjusted_loss", "standard_error", "noise_std"),
+    *("protocol_median", "protocol_5", "protocol_95", "is_dominated"),
+    *("median_of_means", "median_of_means_error"),
+)
 
 
 def compute(results: Results) -> list[Row]:
-    """Return the two columns of Table 1 (without a noise level), and the profiles of all depths."""
-    names = ("noise", "method", "layers", "adjusted_loss", "standard_error", "noise_std")
-    rows = []
+    """Return the two columns of Table 1 (without a noise level), and the profiles of all depths.
+
+    What the one has and the other has not is `None`.
+    """
+    rows: list[Row] = []
     for column, profile in zip(COLUMNS, PROFILES, strict=True):
-        rows += [row | {"noise_std": None} for row in results[column].to_rows()]
-        rows += [{name: row[name] for name in names} for row in results[profile]]
+        rows += [{name: row.get(name) for name in _NAMES} for row in results[column].to_rows()]
+        rows += [{name: row.get(name) for name in _NAMES} for row in results[profile]]
     return rows
 
 

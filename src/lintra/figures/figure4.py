@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lintra.arguments import KeyLike
@@ -11,7 +12,12 @@ from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.collection import Zoo
 
-CAPTION = "Weights of FULL with 4 layers, trained with noise levels from {1, 3}. Top: Q; bottom: P, as in Eq. (3)."
+CAPTION = (
+    "Weights of FULL with 4 layers, trained with noise levels from {1, 3}, as printed. Top: Q; bottom: P, as in "
+    "Eq. (3), Δe_i = Σ_j (e_jᵀ Q e_i) P e_j, scaled so that both have the same norm. Lines separate the inputs "
+    "x₁ … x₁₀ of a token from its label y."
+)
+_AXES = {"Q": ("of token $e_i$", "of token $e_j$"), "P": ("of token $e_j$", "that is changed")}  # columns, rows
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ def compute(results: Results) -> list[Row]:
 def draw(rows: list[Row]) -> Figure:
     """A picture for every matrix, red above zero and blue below."""
     layers = max(row["layer"] for row in rows)
-    figure = Figure(figsize=(2.4 * layers, 5), layout="constrained")
+    figure = Figure(figsize=(2.5 * layers, 5), layout="constrained")
     panels = figure.subplots(2, layers)
     for line, name in zip(panels, ("Q", "P"), strict=True):
         for layer, axes in enumerate(line, 1):
@@ -62,8 +68,21 @@ def draw(rows: list[Row]) -> Figure:
             most = np.abs(matrix).max() or 1.0
             image = axes.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most)
             axes.set_title(f"{name}, layer {layer}")
-            axes.grid(False)
-            axes.set_xticks([])
-            axes.set_yticks([])
+            _mark_blocks(axes, len(matrix))
+            columns, rows_of = _AXES[name]
+            axes.set_xlabel(f"coordinate {columns}")
+            axes.set_ylabel(f"coordinate {rows_of}" if layer == 1 else "")
             figure.colorbar(image, ax=axes, shrink=0.75)
     return figure
+
+
+def _mark_blocks(axes: Axes, token_dim: int) -> None:
+    """Separate the inputs of a token from its label by lines, and name the two blocks on both axes."""
+    border = token_dim - 1.5  # between input d and the label
+    for line in (axes.axhline, axes.axvline):
+        line(border, color="black", linewidth=0.8)
+    ticks, names = [(token_dim - 2) / 2, token_dim - 1], ["x", "y"]
+    axes.set_xticks(ticks, names)
+    axes.set_yticks(ticks, names)
+    axes.tick_params(length=0)
+    axes.grid(False)

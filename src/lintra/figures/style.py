@@ -14,6 +14,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogFormatterMathtext, LogLocator, NullLocator
 
 from lintra.baselines import BASELINES, TABLE1_BASELINES
 from lintra.display import Row, to_csv
@@ -33,6 +34,8 @@ class Style:
     marker: str = ""
     line: Any = "-"
     width: float = 1.4
+    marker_size: float = 4.0
+    marker_width: float = 1.0
 
     def options(self, *, marked: bool = True) -> dict[str, Any]:
         """As options of `Axes.plot`."""
@@ -42,7 +45,8 @@ class Style:
             "marker": self.marker if marked else "",
             "linestyle": self.line,
             "linewidth": self.width,
-            "markersize": 4,
+            "markersize": self.marker_size,
+            "markeredgewidth": self.marker_width,
         }
 
 
@@ -93,6 +97,19 @@ def shade(axes: Axes, noise: str) -> None:
             axes.axvline(float(noise_std), color="#cccccc", linewidth=5, zorder=0)
     else:
         axes.axvspan(*prior.support(), color="#ececec", zorder=0)
+
+
+def even_log_ticks(axes: Axes) -> None:
+    """Put ticks at even distances on a logarithmic vertical axis: whole powers of ten, or 1, 2, 5 times them."""
+    low, high = np.log10(axes.get_ylim())
+    step = max(round((high - low) / 4), 1)
+    if high - low > 2.3:  # at least two powers of ten in sight, and too many ticks at 1, 2, 5
+        axes.yaxis.set_major_locator(FixedLocator([10.0**n for n in range(-30, 31) if n % step == 0]))
+        axes.yaxis.set_major_formatter(LogFormatterMathtext())
+    else:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
 
 
 def stacked(figure: Figure, heights: Sequence[float]) -> list[SubFigure]:

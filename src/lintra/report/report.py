@@ -1,5 +1,6 @@
 """Table 1, all figures and the paper's statements on one page."""
 
+import math
 import platform
 import time
 from concurrent.futures import Executor
@@ -98,13 +99,34 @@ def needs() -> list[AbstractMeasurement[Any]]:
 
 
 def _tails(cards: list[Card]) -> str:
-    """Return how many models diverge, by their cards; an infinite loss is None there."""
-    infinite = sum(card.get("worst") is None for card in cards)
-    diverged = sum(card.get("worst") is None or card["worst"] > _DIVERGED for card in cards)
+    """Return how many models explode, by their cards: at the gate if they say so, else in their own evaluation."""
+    judged = [card for card in cards if card.get("safe") is not None]
+    if judged:
+        return _gate(judged, len(cards))
+    infinite = sum(not _is_finite(card.get("worst")) for card in cards)
+    diverged = sum(not _is_finite(card.get("worst")) or card["worst"] > _DIVERGED for card in cards)
     return (
         f"{diverged} of {len(cards)} models have a loss above {_DIVERGED:,} on at least one of the sequences that "
         f"their cards were measured on; {infinite} of these are infinite"
     )
+
+
+def _gate(judged: list[Card], num_models: int) -> str:
+    """Return how many models are safe as used and as printed, on how many sequences, and what this means."""
+    num_sequences = min(card.get("gate_sequences") or 0 for card in judged)
+    used = sum(card["safe"] for card in judged)
+    printed = sum(bool(card.get("printed_safe")) for card in judged)
+    others = num_models - len(judged)
+    rate = f": a rate below {3 / num_sequences:.0e} at a confidence of 95 %" if num_sequences else ""
+    return (
+        f"of {num_models} models {used} are safe as used (damped) and {printed} as printed, with no explosion on "
+        f"{num_sequences:,} sequences{rate}" + (f"; of {others} models this is not known" if others else "")
+    )
+
+
+def _is_finite(loss: float | None) -> bool:
+    """Whether a number of a card is finite; older cards have None for an infinite one."""
+    return loss is not None and math.isfinite(loss)
 
 
 def _training(cards: list[Card]) -> str:
