@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,37 @@ def csv_cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
         return "'" + value
     return value
+
+
+def plus_minus(mean: float, standard_error: float) -> str:
+    """Write a mean and its standard error with as many digits as the error has.
+
+    Args:
+        mean: The mean; may be infinite or NaN.
+        standard_error: Its standard error. An error of rounding, below 1e-12 of the mean, is written as 0.
+
+    Returns:
+        The text. The error has one digit, or two if the first one is 1.
+
+    >>> plus_minus(0.0401234, 0.00021), plus_minus(5.5123e-9, 1.3e-10), plus_minus(1.0, 0.0)
+    ('0.0401 ± 0.0002', '5.51e-9 ± 0.13e-9', '1 ± 0')
+    >>> plus_minus(math.inf, math.nan), plus_minus(-3.2e9, 1.75e9), plus_minus(68180.0, 20305.0)
+    ('not finite', '-3e9 ± 2e9', '70000 ± 20000')
+    """
+    if not math.isfinite(mean):
+        return "not finite"
+    if not math.isfinite(standard_error):
+        return f"{mean:.3g} (no standard error)"
+    if standard_error <= 1e-12 * abs(mean):
+        return f"{mean:.4g} ± 0"
+    size = float(f"{max(abs(mean), standard_error):.1e}")
+    exponent = math.floor(math.log10(size)) if not 1e-4 <= size < 1e5 else 0
+    mean, standard_error = mean / 10.0**exponent, standard_error / 10.0**exponent
+    error_text = f"{standard_error:.0e}"  # rounded first, since 0.096 has the digits of 0.1
+    decimals = error_text.startswith("1") - int(error_text.partition("e")[2])
+    mean, standard_error = round(mean, decimals) + 0.0, round(standard_error, decimals)  # 0, not -0
+    decimals, suffix = max(decimals, 0), f"e{exponent}" if exponent else ""
+    return f"{mean:.{decimals}f}{suffix} ± {standard_error:.{decimals}f}{suffix}"
 
 
 def select(rows: Sequence[dict[str, Any]], *columns: str, **where: Any) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ def test_the_command_line_explains_and_exports_files(tmp_path):
     assert shown.exit_code == 0, shown.output
     explanation = json.loads(shown.stdout)
     assert len(explanation["omegas"]) == 3
-    names = {"sentences", "omegas", "structures", "behaviour", "implied_noise", "ablation", "damping"}
+    names = {"sentences", "losses", "omegas", "structures", "behaviour", "implied_noise", "ablation", "damping"}
     assert explanation.keys() == names
     assert (tmp_path / "explain-model.png").exists()
     shown = CliRunner().invoke(app, ["export", str(path), "--format", "pseudo-code"])

@@ -1,20 +1,24 @@
 """The loss of a model without one of the four ω of a layer."""
 
 import numpy as np
+from jaxtyping import Float
 
+from lintra.anatomy.prior_loss import count_exploded, median
 from lintra.anatomy.structure import OMEGAS
 from lintra.arguments import KeyLike
 from lintra.display import Row
 from lintra.evaluation.adjusted_loss import evaluate
 from lintra.kernel.precision import in_64_bits
-from lintra.models.base import AbstractModel
+from lintra.models.base import AbstractModel, damped_as
 from lintra.models.full import Full
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.progress import SILENT, Progress
 
+_ROUNDING = 1e-9  # of a distance of weights, which are of size one
+
 
 def ablate(model: AbstractModel, layer: int, omega: str) -> Full:
-    """Return the model without one ω of one layer, counted from 1.
+    """Return the model without one ω of one layer, counted from 1. Damping stays as it is.
 
     For other families than DIAG, ω_xy stands for what labels do to inputs, the upper right block of `Σₖ Pₖ G Qₖ`,
     and so on.
@@ -38,7 +42,7 @@ def ablate(model: AbstractModel, layer: int, omega: str) -> Full:
     heads = slice(0, P.shape[1]) if omega[0] == "x" else slice(P.shape[1], None)
     new_q[layer - 1, heads] *= 1 - columns[omega[1]]
     with in_64_bits():
-        return Full.from_matrices(new_p, new_q, model.num_examples)
+        return damped_as(Full.from_matrices(new_p, new_q, model.num_examples), model)
 
 
 def ablation(
@@ -59,9 +63,11 @@ def ablation(
         progress: Told after every block of sequences.
 
     Returns:
-        A row for each ω that is read. Medians are there since a few sequences may dominate the means.
+        A row for each ω that is read: those of inputs in the last layer never reach the output. `cost` is the mean
+        difference. Medians, and the number of sequences on which it explodes, are there since a few sequences may
+        dominate the means. `changed` is the share of sequences on which the loss changes by more than rounding: if
+        it is zero, the ω has no effect.
     """
-    # The inputs after the last layer are not read.
     parts = [(layer, omega) for layer in range(1, model.num_layers + 1) for omega in OMEGAS]
     parts = [(layer, omega) for layer, omega in parts if layer < model.num_layers or omega[0] == "y"]
     names = {(layer, omega): f"without {omega} of layer {layer}" for layer, omega in parts}
@@ -71,11 +77,20 @@ def ablation(
     )
     rows = []
     for (layer, omega), name in names.items():
-        cost = measured.difference(name, "model")
+        cost, middle = measured.difference(name, "model"), median(measured.losses(name))
         rows.append(
             {"layer": layer, "omega": omega}
             | measured.adjusted(name).as_adjusted_loss()
             | {"cost": cost.mean, "cost_standard_error": cost.standard_error}
-            | {"median": measured.tail(name).median}
+            | {"median": middle.mean, "median_standard_error": middle.standard_error}
+            | {"exploded": count_exploded(measured.losses(name), problem.dim)}
+            | {"changed": _changed_share(measured.losses(name), measured.losses("model"))}
         )
     return rows
+
+
+def _changed_share(values: Float[np.ndarray, " n"], others: Float[np.ndarray, " n"]) -> float:
+    """Return the share of sequences on which two losses `½‖w − w_σ‖²` differ by more than rounding."""
+    with np.errstate(invalid="ignore"):  # ∞ − ∞
+        is_equal = np.abs(np.sqrt(values) - np.sqrt(others)) <= _ROUNDING * np.maximum(1, np.sqrt(others))
+    return float(np.mean(~(is_equal | (values == others))))

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 import jax
 
 from lintra.anatomy.ablation import ablation
-from lintra.anatomy.behaviour import behaviour, implied_noise
+from lintra.anatomy.behaviour import behaviour, compared_noise_stds, reading_noise_stds
 from lintra.anatomy.damped_layers import damped_layers
+from lintra.anatomy.nearest_ridge import implied_noise
+from lintra.anatomy.prior_loss import measure_losses
 from lintra.anatomy.sentences import describe
 from lintra.anatomy.structure import OMEGAS, matrix_structures, omegas
 from lintra.arguments import KeyLike, random_key
@@ -22,6 +24,7 @@ class Explanation:
 
     Attributes:
         sentences: The tables in words.
+        losses: Adjusted loss on the noise prior, as printed and damped, and the Bayes floor.
         omegas: ω per layer, as printed.
         structures: How diagonal P and Q are.
         behaviour: Rescaling, steps and momentum per layer and noise level.
@@ -31,6 +34,7 @@ class Explanation:
     """
 
     sentences: list[str]
+    losses: list[Row]
     omegas: list[Row]
     structures: list[Row]
     behaviour: list[Row]
@@ -41,6 +45,7 @@ class Explanation:
     def tables(self) -> dict[str, list[Row]]:
         """Return all tables that have rows by title."""
         titles = {
+            "losses": "Adjusted loss on its noise prior",
             "omegas": "ω per layer, as printed",
             "structures": "P and Q in canonical form",
             "behaviour": "What each layer does at each noise level",
@@ -64,24 +69,26 @@ def explain(
     Args:
         model: Any linear transformer.
         noise: The noise prior that it was trained on.
-        num_sequences: Number of fresh sequences for the ablation and for the shares that are damped.
+        num_sequences: Number of fresh sequences for losses, the ablation and the shares that are damped.
         key: Randomness, a whole number or a key.
-        progress: Told while the ablation is measured.
+        progress: Told while losses are measured.
 
     Returns:
         Tables, and what they say in words.
     """
     keys, damping_key = jax.random.split(random_key(key), 3), jax.random.fold_in(random_key(key), 3)
     problem = NoisyRegression(dim=model.dim, num_examples=model.num_examples, noise=noise)
+    noise_stds, sizes = reading_noise_stds(noise), {"num_sequences": num_sequences, "progress": progress}
     tables = {
+        "losses": measure_losses(model, problem, key=keys[2], **sizes),  # on the sequences of the ablation
         "omegas": [
             {"layer": layer, **dict(zip(OMEGAS, map(float, row), strict=True))}
             for layer, row in enumerate(omegas(model), 1)
         ],
         "structures": [structure.to_row() for structure in matrix_structures(model)],
-        "behaviour": behaviour(model, key=keys[0]),
-        "implied_noise": implied_noise(model, noise, key=keys[1]),
-        "ablation": ablation(model, problem, num_sequences=num_sequences, key=keys[2], progress=progress),
+        "behaviour": behaviour(model, noise_stds, key=keys[0]),
+        "implied_noise": implied_noise(model, noise, noise_stds, key=keys[1]),
+        "ablation": ablation(model, problem, key=keys[2], **sizes),
         "damping": damped_layers(model, problem, num_sequences=num_sequences, key=damping_key),
     }
-    return Explanation(describe(model, num_sequences, **tables), **tables)
+    return Explanation(describe(model, noise, compared_noise_stds(noise), **tables), **tables)

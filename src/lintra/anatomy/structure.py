@@ -11,6 +11,7 @@ from lintra.models.base import AbstractModel
 
 OMEGAS = ("xx", "xy", "yx", "yy")
 """The four ω of Eq. (9): what moves, and by what."""
+_ROUNDING = 1e-12  # of the size of a matrix
 
 
 def omegas(model: AbstractModel) -> Float[np.ndarray, "layers 4"]:
@@ -63,8 +64,8 @@ class MatrixStructure:
 
     @property
     def rest_rank(self) -> float:
-        """Effective number of singular values of the rest: `(Σ s²)² / Σ s⁴`."""
-        squares = np.asarray(self.rest) ** 2
+        """Effective number of singular values of the rest, `(Σ s²)² / Σ s⁴`; 0 if the rest is rounding."""
+        squares = np.where(np.asarray(self.rest) > _ROUNDING, self.rest, 0.0) ** 2
         return float(squares.sum() ** 2 / (squares**2).sum()) if squares.any() else 0.0
 
     def to_row(self) -> Row:

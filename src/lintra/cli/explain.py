@@ -24,7 +24,7 @@ from lintra.cli.options import (
     find_model,
     keys,
 )
-from lintra.display import Curve, Plot
+from lintra.display import Curve, Plot, Row, plus_minus
 from lintra.evaluation.adjusted_loss import require_memory
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.runtime.cache import enable_compilation_cache
@@ -45,7 +45,7 @@ def explain(
     """What a model does: its ω, how layers rescale and step, the noise it acts on, what it needs, its damping."""
     read, prior = find_model(model, noise)
     key = keys(seed)[0]
-    require_memory(NoisyRegression(read.dim, read.num_examples, prior), sequences, 4 * read.num_layers)
+    require_memory(NoisyRegression(read.dim, read.num_examples, prior), sequences, 4 * read.num_layers + 3)
     if out is not None:
         check_folder(out)
     enable_compilation_cache()
@@ -55,6 +55,7 @@ def explain(
         terminal.print_json(vars(explanation))
     else:
         for title, rows in explanation.tables().items():
+            rows = [_with_errors(row) for row in rows]
             terminal.print_table(rows, title, {name: name.replace("_", " ") for name in rows[0]})
         for message in explanation.sentences:
             print(f"- {message}")
@@ -80,6 +81,20 @@ def export_command(
     else:
         write_atomic(out, text.encode())
         terminal.print_message(f"Written to '{out}'.")
+
+
+def _with_errors(row: Row) -> Row:
+    """Join every number with the standard error that a later column has of it, as one text."""
+    texts, before = dict(row), ""
+    for name in row:
+        if not name.endswith("standard_error"):
+            before = name
+            continue
+        number = name.removesuffix("standard_error").removesuffix("_") or before
+        error = texts.pop(name)
+        if row[number] is not None and error is not None:
+            texts[number] = plus_minus(row[number], error)
+    return texts
 
 
 def _title(model: str) -> str:
