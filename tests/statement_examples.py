@@ -92,7 +92,7 @@ def _after_layer(cell: Cell) -> float:
     if cell.method == "full":
         if cell.noise_std <= 2.5:
             return 2.0**-cell.layer
-        return 1.0 if cell.noise_std < 5.5 else 0.5 * cell.layer
+        return 1.0 if cell.noise_std < 5.5 else 2.0**cell.layer
     parabola = (cell.noise_std - 9 + cell.layer) ** 2 + 0.5
     late = 0.1 if cell.noise_std <= 2 else 0.5
     return parabola * (late if cell.method == "diag" and cell.layer > 4 else 1.0)
@@ -239,6 +239,7 @@ STATEMENT_EXAMPLES: dict[str, StatementExample] = {
     "profiles_are_comparable": StatementExample((scale(2.0, method="full", noise="uniform(0,7)", noise_std=7.0),)),
     "two_layers_model_one_noise_level": StatementExample((scale(0.01, method="full", depth=2, noise_std=0.0),)),
     "three_layers_improve_everywhere": StatementExample((scale(10.0, method="diag", depth=3, noise_std=2.5),)),
+    "noise_degrades_predictions": StatementExample((scale(1e3, method="full", noise_std=0.0),)),
     "unadjusted_losses_hide_differences": StatementExample((scale(20.0, method="tuned-ridge", noise_std=2.5),)),
     "families_differ": StatementExample((scale(1.5, method="full"),)),
     "full_is_better_in_distribution": StatementExample((scale(2.0, method="full", depth=5),)),
@@ -267,6 +268,9 @@ STATEMENT_EXAMPLES: dict[str, StatementExample] = {
     "full_begins_with_low_noise": StatementExample(
         (scale(1e-3, method="full", layer=4, noise_std=lambda s: s > 2),)
     ),
-    "full_declines_at_high_noise": StatementExample((scale(0.1, method="full", layer=8),)),
+    "full_declines_at_high_noise": StatementExample((scale(0.01, method="full", layer=8),)),
+    "full_declines_in_the_last_layer": StatementExample(
+        (scale(0.6, method="full", layer=8), scale(0.1, method="full", layer=8))
+    ),
 }
 """By the name of the statement's function."""

@@ -130,7 +130,7 @@ class TrimmedLosses(AbstractMeasurement[dict[str, TrimmedMeans]]):
             name: zoo.load(name) for name in self.models if name in zoo.cards
         }
         if not predictors:
-            raise UnknownModelError(f"There are no models at {self.noise} in the zoo.")
+            raise UnknownModelError(f"No model at {self.noise} is in the zoo.")
         problem = NoisyRegression(noise=self.noise)
         predictors |= {name: baseline(name, problem, key=tuning_key) for name in self.baselines}
         results = {}

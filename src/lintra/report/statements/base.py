@@ -63,7 +63,9 @@ def check_statement(statement: Statement, results: Results) -> StatementResult:
     try:
         measured, holds = statement.check(results)
     except UnknownModelError as error:
-        return StatementResult(statement.text, f"Not measured, since {error}", None, statement.source)
+        reason = str(error)
+        measured = f"Not measured, since {reason[:1].lower()}{reason[1:]}"
+        return StatementResult(statement.text, measured, None, statement.source)
     if holds is None:
         measured = f"Not decided within {NUM_ERRORS:g} standard errors. {measured}"
     return StatementResult(statement.text, measured, None if holds is None else bool(holds), statement.source)
@@ -161,22 +163,25 @@ def short(value: Estimate) -> str:
     """
     if not math.isfinite(value.mean) or not math.isfinite(value.standard_error):
         return f"{value.mean:.0e} ± {value.standard_error:.0e}"
-    if value.standard_error == 0:
-        return f"{value.mean:.3g} ± 0"
+    if value.standard_error < 1e-15 * abs(value.mean) or value.standard_error == 0:
+        return f"{value.mean:.3g} ± 0"  # rounding is no error
+    if value.mean == 0:
+        return f"0 ± {value.standard_error:.0g}"
+    if value.standard_error < 1e-6 * abs(value.mean):
+        return f"{value.mean:.7g} ± {value.standard_error:.0e}"
     digits = -math.floor(math.log10(value.standard_error))
     if not 0 <= digits <= 6:
         return f"{value.mean:.{max(min(3, _leading(value)), 0)}e} ± {value.standard_error:.0e}"
     return f"{value.mean:.{digits}f} ± {value.standard_error:.{digits}f}"
 
 
-def percent(value: Estimate) -> str:
-    """Write a share in percent, with its error.
+def percent(share: float) -> str:
+    """Write a share in percent.
 
-    >>> percent(Estimate(0.1234, 0.002))
-    '12.3 ± 0.2 %'
+    >>> percent(0.25), percent(0.015)
+    ('25 %', '1.5 %')
     """
-    digits = 0 if value.standard_error >= 0.095 else 1 if value.standard_error >= 0.00095 else 2
-    return f"{100 * value.mean:.{digits}f} ± {100 * value.standard_error:.{digits}f} %"
+    return f"{100 * share:g} %"
 
 
 def _leading(value: Estimate) -> int:

@@ -16,6 +16,7 @@ from lintra.report.statements.base import (
     minus,
     most_hold,
     negate,
+    percent,
     short,
 )
 from lintra.report.statements.needs import COLUMNS, COMPARABLE, LABELS, PROFILES, column, model_name, profile
@@ -32,8 +33,8 @@ def families_differ(results: Results) -> tuple[str, Decision]:
     ratios = [losses.ratio(model_name("full", d, _TWO), model_name("diag", d, _TWO)) for d in _DEPTHS]
     decisions = [at_most(ratio, 1 - COMPARABLE) for ratio in ratios]
     return (
-        f"FULL / DIAG with 3 to 7 layers: {', '.join(map(short, ratios))}; at least {COMPARABLE:.0%} lower at "
-        f"{count(decisions)} depths.",
+        f"FULL / DIAG with 3 to 7 layers: {', '.join(map(short, ratios))}; at least {percent(COMPARABLE)} lower "
+        f"at {count(decisions)} depths.",
         most_hold(decisions),
     )
 
@@ -115,8 +116,8 @@ def _total_variation(results: Results, name: str) -> Estimate:
 STATEMENTS = (
     Statement(
         "§6, Figure 3",
-        f"Trained on {{1, 3}}, DIAG and FULL differ notably (by {COMPARABLE:.0%} at most depths from 3 layers "
-        "on).",
+        f"Trained on {{1, 3}}, DIAG and FULL differ notably (by {percent(COMPARABLE)} at the "
+        "majority of depths from 3 on).",
         (COLUMNS[_TWO],),
         families_differ,
     ),

@@ -13,7 +13,7 @@ from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import SEQUENCES_PER_LEVEL
 from lintra.evaluation.trimmed_losses import TrimmedMeans
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.report.statements.base import Decision, Statement, all_hold, at_most, count, is_below, short
+from lintra.report.statements.base import Decision, Statement, all_hold, at_most, count, is_below, percent, short
 from lintra.report.statements.needs import COLUMNS, DEEP, LABELS, MIXED, column, model_name
 from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.collection import Zoo
@@ -79,7 +79,7 @@ def iterative_adarr_needs_many_steps(results: Results) -> tuple[str, Decision]:
         holds = True
     elif last < _ABOUT[0] or first > _ABOUT[1]:
         holds = False
-    return f"Steps to within {_REACHED:.0%} of AdaRR: {', '.join(parts)}.", holds
+    return f"Steps to within {percent(_REACHED)} of AdaRR: {', '.join(parts)}.", holds
 
 
 def few_layers_reach_adarr(results: Results) -> tuple[str, Decision]:
@@ -114,7 +114,7 @@ def ten_layers_are_enough(results: Results) -> tuple[str, Decision]:
             decisions.append(at_most(share, _CONVERGED))
     return (
         "Loss with 9 layers minus that with 12, of the loss with 9 layers above the Bayes floor: "
-        f"{'; '.join(parts)}. The gain is at most {_CONVERGED:.0%} of it in {count(decisions)}.",
+        f"{'; '.join(parts)}. The gain is at most {percent(_CONVERGED)} of it in {count(decisions)}.",
         all_hold(decisions),
     )
 
@@ -135,7 +135,7 @@ STATEMENTS = (
     ),
     Statement(
         "§6",
-        f"Linear transformers converge in fewer than 10 layers (12 gain at most {_CONVERGED:.0%} of what is "
+        f"Linear transformers converge in fewer than 10 layers (12 gain at most {percent(_CONVERGED)} of what is "
         "left).",
         tuple(COLUMNS[noise] for noise in DEEP),
         ten_layers_are_enough,

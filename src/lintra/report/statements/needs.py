@@ -39,12 +39,18 @@ def seeded_names(family: str, depth: int) -> list[str]:
     return [name] if family == "gd++" else [f"{name}-seed{seed}" for seed in _SEEDS]
 
 
+def one_head_name(depth: int, noise: str) -> str:
+    """The name of the model of DIAG to compare two heads with, which are published for one seed only."""
+    return seeded_names("diag", depth)[0] if noise == SEEDED else model_name("diag", depth, noise)
+
+
 def _column(noise: str) -> TrimmedLosses:
     depths = range(1, 13) if noise in DEEP else range(1, 8)
     models = [model_name(family, depth, noise) for family in PAPER_FAMILIES for depth in depths]
     if noise in DEEP:
-        models += [model_name("diag", depth, noise, num_heads=2) for depth in depths]
-    return TrimmedLosses(noise, tuple(models), TABLE1_BASELINES, (noise,), _COLUMN_SEQUENCES)
+        models += [model_name("diag", depth, noise, num_heads=2) for depth in range(2, 8)]
+        models += [one_head_name(depth, noise) for depth in range(2, 8)]
+    return TrimmedLosses(noise, tuple(dict.fromkeys(models)), TABLE1_BASELINES, (noise,), _COLUMN_SEQUENCES)
 
 
 def _profile(noise: str) -> TrimmedLosses:

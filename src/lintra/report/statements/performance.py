@@ -10,9 +10,10 @@ from lintra.report.statements.base import (
     is_below,
     most_hold,
     negate,
+    percent,
     short,
 )
-from lintra.report.statements.needs import COLUMNS, DEEP, LABELS, MIXED, RIDGE, column, model_name
+from lintra.report.statements.needs import COLUMNS, DEEP, LABELS, MIXED, RIDGE, column, model_name, one_head_name
 
 _CLOSE_TO_FLOOR = 0.1  # relative excess over the Bayes predictor's loss that counts as very accurate
 _HEADS_MARGIN = 0.1  # relative gain that counts as significant in practice
@@ -44,7 +45,7 @@ def full_is_very_accurate(results: Results) -> tuple[str, Decision]:
     decisions = [at_most(ratio, 1 + _CLOSE_TO_FLOOR) for ratio in ratios.values()]
     listed = ", ".join(f"{noise} {short(ratio)}" for noise, ratio in ratios.items())
     return (
-        f"FULL with 7 layers / Bayes floor: {listed}. At most {_CLOSE_TO_FLOOR:.0%} above it at "
+        f"FULL with 7 layers / Bayes floor: {listed}. At most {percent(_CLOSE_TO_FLOOR)} above it at "
         f"{count(decisions)} priors.",
         most_hold(decisions),
     )
@@ -57,14 +58,14 @@ def heads_do_not_matter(results: Results) -> tuple[str, Decision]:
         losses = column(results, noise)
         gains = []
         for depth in range(2, 8):
-            ratio = losses.ratio(model_name("diag", depth, noise, num_heads=2), model_name("diag", depth, noise))
+            ratio = losses.ratio(model_name("diag", depth, noise, num_heads=2), one_head_name(depth, noise))
             gains.append(short(ratio))
             # a loss with two heads of at least 90 % of that with one head
             decisions.append(negate(at_most(ratio, 1 - _HEADS_MARGIN)))
         parts.append(f"{noise} {', '.join(gains)}")
     return (
         f"DIAG with two heads / with one head, 2 to 7 layers: {'; '.join(parts)}. The gain is below "
-        f"{_HEADS_MARGIN:.0%} in {count(decisions)}.",
+        f"{percent(_HEADS_MARGIN)} in {count(decisions)}.",
         all_hold(decisions),
     )
 
@@ -96,14 +97,14 @@ STATEMENTS = (
     ),
     Statement(
         "§5",
-        f"They solve regression with mixed noise very accurately (to {_CLOSE_TO_FLOOR:.0%} of the Bayes floor at "
-        "most priors).",
+        f"They solve regression with mixed noise very accurately (to {percent(_CLOSE_TO_FLOOR)} of the Bayes "
+        "floor at the majority of priors).",
         _MIXED_NEEDS,
         full_is_very_accurate,
     ),
     Statement(
         "§5",
-        f"Many heads do not significantly increase the power of DIAG (gain below {_HEADS_MARGIN:.0%}).",
+        f"Many heads do not significantly increase the power of DIAG (gain below {percent(_HEADS_MARGIN)}).",
         tuple(COLUMNS[noise] for noise in DEEP),
         heads_do_not_matter,
     ),

@@ -18,6 +18,7 @@ from lintra.report.statements.base import (
     is_below,
     mean_of,
     minus,
+    percent,
     short,
     within,
 )
@@ -49,8 +50,8 @@ def gdpp_profile_is_constrr(results: Results) -> tuple[str, Decision]:
             decisions.append(at_most(distance, EQUAL))
             furthest = max(furthest, (distance.mean, f"{distance} at σ_max = {top}, σ = {noise_std:.3g}"))
     return (
-        f"|GD++ − ConstRR| / mean of ConstRR over σ is at most {EQUAL:.0%} at {count(decisions)} noise levels (7 "
-        f"layers, σ_max = 1 … 7); the largest is {furthest[1]}.",
+        f"|GD++ − ConstRR| / mean of ConstRR over σ is at most {percent(EQUAL)} at {count(decisions)} noise "
+        f"levels (7 layers, σ_max = 1 … 7); the largest is {furthest[1]}.",
         all_hold(decisions),
     )
 
@@ -127,7 +128,7 @@ def profiles_are_comparable(results: Results) -> tuple[str, Decision]:
             ends = [points[noise_std].ratio(full, diag) for noise_std in (min(points), max(points))]
             parts.append(f"σ_max = {top}: {short(ends[0])} at σ = 0, {short(ends[1])} at σ_max")
     return (
-        f"FULL / DIAG with 7 layers is within {COMPARABLE:.0%} of 1 at {count(decisions)} noise levels up to "
+        f"FULL / DIAG with 7 layers is within {percent(COMPARABLE)} of 1 at {count(decisions)} noise levels up to "
         f"σ_max. {'; '.join(parts)}.",
         all_hold(decisions),
     )
@@ -148,7 +149,7 @@ def two_layers_model_one_noise_level(results: Results) -> tuple[str, Decision]:
         parts.append(f"{LABELS[family]} {short(ends[0])}, {short(least)} at σ = {best:.3g}, {short(ends[1])}")
     return (
         f"Loss of two layers at σ = 0, at its minimum and at σ = 5: {'; '.join(parts)}. Both ends at least "
-        f"{_SUBSTANTIAL:.0%} above the minimum: {count(decisions)}.",
+        f"{percent(_SUBSTANTIAL)} above the minimum: {count(decisions)}.",
         all_hold(decisions),
     )
 
@@ -176,13 +177,25 @@ def three_layers_improve_everywhere(results: Results) -> tuple[str, Decision]:
     )
 
 
+def noise_degrades_predictions(results: Results) -> tuple[str, Decision]:
+    """§6: "higher noise significantly degrades the model prediction"."""
+    # unadjusted loss = adjusted loss + the oracle's, which is known exactly
+    name = model_name("full", 7, _MIDDLE)
+    curve = {
+        noise_std: Estimate(losses.estimate(name).mean + _oracle(noise_std), losses.estimate(name).standard_error)
+        for noise_std, losses in list(profile(results, _MIDDLE).items())[::4]
+    }
+    decisions = [is_above(minus(after, before)) for before, after in pairwise(curve.values())]
+    listed = ", ".join(f"{short(value)} at σ = {noise_std:g}" for noise_std, value in curve.items())
+    return f"Unadjusted loss of FULL with 7 layers: {listed}; rising in {count(decisions)}.", all_hold(decisions)
+
+
 def unadjusted_losses_hide_differences(results: Results) -> tuple[str, Decision]:
     """Appendix B: in Figure 6 it is "virtually impossible to compare the methods across various noise levels"."""
     points = profile(results, _MIDDLE)
     methods = (model_name("diag", 7, _MIDDLE), model_name("full", 7, _MIDDLE), "ada-ridge", "tuned-ridge")
     # the oracle's loss is known exactly; the figure's height is the unadjusted loss at the last noise level
-    oracle = {s: closed_form.oracle_loss(NoisyRegression(noise=f"fixed({s:.6g})")) for s in points}
-    top = oracle[max(points)] + points[max(points)].estimate("ada-ridge").mean
+    top = _oracle(max(points)) + points[max(points)].estimate("ada-ridge").mean
     spreads = {}
     for noise_std, losses in points.items():
         ordered = sorted(methods, key=lambda name: losses.estimate(name).mean)
@@ -191,11 +204,16 @@ def unadjusted_losses_hide_differences(results: Results) -> tuple[str, Decision]
     worst = max(spreads, key=lambda noise_std: spreads[noise_std].mean)
     decisions = [at_most(spread, _VISIBLE) for spread in spreads.values()]
     return (
-        f"The unadjusted loss goes from {oracle[min(points)]:.3g} to {top:.3g}. DIAG, FULL (7 layers), AdaRR and "
-        f"TunedRR lie within {_VISIBLE:.0%} of this height at {count(decisions)} noise levels; they are furthest "
-        f"apart at σ = {worst:.3g}, by {short(spreads[worst])} of it.",
+        f"The unadjusted loss goes from {_oracle(min(points)):.3g} to {top:.3g}. DIAG, FULL (7 layers), AdaRR and "
+        f"TunedRR lie within {percent(_VISIBLE)} of this height at {count(decisions)} noise levels; they are "
+        f"furthest apart at σ = {worst:.3g}, by {short(spreads[worst])} of it.",
         all_hold(decisions),
     )
+
+
+def _oracle(noise_std: float) -> float:
+    """The oracle's loss at a noise level, exactly."""
+    return closed_form.oracle_loss(NoisyRegression(noise=f"fixed({noise_std:.6g})"))
 
 
 _ALL = tuple(PROFILES[noise] for noise in _NOISY)
@@ -210,7 +228,7 @@ STATEMENTS = (
     ),
     Statement(
         "§6, Figure 2",
-        f"GD++ mirrors ConstRR at every noise level (to {EQUAL:.0%} of ConstRR's mean loss).",
+        f"GD++ mirrors ConstRR at every noise level (to {percent(EQUAL)} of ConstRR's mean loss).",
         _ALL,
         gdpp_profile_is_constrr,
     ),
@@ -223,7 +241,7 @@ STATEMENTS = (
     Statement("§6, Figure 2", "TunedRR suffers in the mid-range.", _ALL, tunedrr_suffers_in_the_middle),
     Statement(
         "§6, Figure 2",
-        f"FULL and DIAG are comparable at all noise levels (to {COMPARABLE:.0%}).",
+        f"FULL and DIAG are comparable at all noise levels (to {percent(COMPARABLE)}).",
         _ALL,
         profiles_are_comparable,
     ),
@@ -239,9 +257,10 @@ STATEMENTS = (
         _ONE,
         three_layers_improve_everywhere,
     ),
+    Statement("§6", "Higher noise significantly degrades the prediction.", _ONE, noise_degrades_predictions),
     Statement(
         "Appendix B, Figure 6",
-        f"Unadjusted losses can hardly be told apart (to {_VISIBLE:.0%} of the figure's height).",
+        f"Unadjusted losses can hardly be told apart (to {percent(_VISIBLE)} of the figure's height).",
         _ONE,
         unadjusted_losses_hide_differences,
     ),

@@ -16,6 +16,7 @@ from lintra.report.statements.base import (
     minus,
     most_hold,
     negate,
+    percent,
     short,
     within,
 )
@@ -45,7 +46,7 @@ def full_and_diag_are_comparable(results: Results) -> tuple[str, Decision]:
             better.append(is_below(losses.difference(full, diag)))
     depth, noise = min(ratios, key=lambda cell: ratios[cell].mean)
     return (
-        f"FULL is within {COMPARABLE:.0%} of DIAG in {count(decisions)} cells and better beyond two standard "
+        f"FULL is within {percent(COMPARABLE)} of DIAG in {count(decisions)} cells and better beyond two standard "
         f"errors in {count(better)}. It is furthest at {depth} layers and {noise}: FULL / DIAG = "
         f"{short(ratios[depth, noise])}.",
         all_hold(decisions),
@@ -63,8 +64,8 @@ def gdpp_approaches_constrr(results: Results) -> tuple[str, Decision]:
         decisions.append(within(ratio, EQUAL))
         decisions += [is_above(losses.difference(gdpp, model_name(family, 7, noise))) for family in _BOTH]
     return (
-        f"GD++ / ConstRR with 7 layers for σ_max = 1 … 7: {', '.join(map(short, ratios))}. Within {EQUAL:.0%} of "
-        f"ConstRR, above DIAG and above FULL: {count(decisions)}.",
+        f"GD++ / ConstRR with 7 layers for σ_max = 1 … 7: {', '.join(map(short, ratios))}. Within "
+        f"{percent(EQUAL)} of ConstRR, above DIAG and above FULL: {count(decisions)}.",
         all_hold(decisions),
     )
 
@@ -130,22 +131,22 @@ def five_layers_match_tunedrr(results: Results) -> tuple[str, Decision]:
 def only_tunedrr_is_comparable(results: Results) -> tuple[str, Decision]:
     """Figure 1: "Among the baselines, only tuned exact Ridge Regression solution is comparable"."""
     comparable: dict[str, list[Decision]] = {name: [] for name in RIDGE}
-    ranges: dict[str, list[float]] = {name: [] for name in RIDGE}
+    ratios: dict[str, list[Estimate]] = {name: [] for name in RIDGE}
     for noise in _NOISY:
         losses = column(results, noise)
         for family in _BOTH:
             for name in RIDGE:
                 ratio = losses.ratio(name, model_name(family, 7, noise))
-                ranges[name].append(ratio.mean)
+                ratios[name].append(ratio)
                 comparable[name].append(at_most(ratio, 1 + COMPARABLE))
     parts = [
-        f"{LABELS[name]} in {count(comparable[name])} (its loss is {min(ranges[name]):.2f} to "
-        f"{max(ranges[name]):.2f} of theirs)"
+        f"{LABELS[name]} in {count(comparable[name])} (its loss / theirs: "
+        f"{short(min(ratios[name], key=_mean))} to {short(max(ratios[name], key=_mean))})"
         for name in RIDGE
     ]
     others = [most_hold(map(negate, comparable[name])) for name in RIDGE if name != "tuned-ridge"]
     return (
-        f"Baselines at most {COMPARABLE:.0%} above DIAG and FULL with 7 layers, σ_max = 1 … 7: "
+        f"Baselines at most {percent(COMPARABLE)} above DIAG and FULL with 7 layers, σ_max = 1 … 7: "
         f"{'; '.join(parts)}.",
         all_hold([most_hold(comparable["tuned-ridge"]), *others]),
     )
@@ -185,20 +186,20 @@ _NOISY_NEEDS = tuple(COLUMNS[noise] for noise in _NOISY)
 STATEMENTS = (
     Statement(
         "§5, §6, Figure 1",
-        f"FULL and DIAG are comparable across numbers of layers and σ_max (to {COMPARABLE:.0%}).",
+        f"FULL and DIAG are comparable across numbers of layers and σ_max (to {percent(COMPARABLE)}).",
         _ALL_UNIFORM,
         full_and_diag_are_comparable,
     ),
     Statement(
         "§6, Figure 1",
-        f"GD++ converges to a higher value, close to ConstRR (to {EQUAL:.0%}).",
+        f"GD++ converges to a higher value, close to ConstRR (to {percent(EQUAL)}).",
         _NOISY_NEEDS,
         gdpp_approaches_constrr,
     ),
     Statement(
         "Figure 1",
-        f"Among the baselines only TunedRR is comparable with linear transformers (to {COMPARABLE:.0%} at most "
-        "priors).",
+        f"Among the baselines only TunedRR is comparable with linear transformers (to {percent(COMPARABLE)} at "
+        "the majority of priors).",
         _NOISY_NEEDS,
         only_tunedrr_is_comparable,
     ),
@@ -213,14 +214,14 @@ STATEMENTS = (
     ),
     Statement(
         "§6",
-        f"DIAG and FULL with 5 or more layers match or exceed TunedRR (to {EQUAL:.0%}).",
+        f"DIAG and FULL with 5 or more layers match or exceed TunedRR (to {percent(EQUAL)}).",
         _NOISY_NEEDS,
         five_layers_match_tunedrr,
     ),
     Statement("§6, Figure 2", "TunedRR improves on AdaRR.", _NOISY_NEEDS, tunedrr_improves_on_adarr),
     Statement(
         "§6, Figure 2",
-        f"GD++ quickly converges to a suboptimal solution (within 3 layers to {EQUAL:.0%} of 7).",
+        f"GD++ quickly converges to a suboptimal solution (within 3 layers to {percent(EQUAL)} of 7).",
         (COLUMNS["uniform(0,5)"],),
         gdpp_converges_quickly,
     ),
