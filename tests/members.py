@@ -27,6 +27,7 @@ from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.robustness import CONTEXT_KINDS, Robustness
 from lintra.evaluation.table1_column import DEPTHS, Column, Table1Column, Table1Row
+from lintra.evaluation.trimmed_losses import TrimmedLosses
 from lintra.figures import FIGURES
 from lintra.figures.figure4 import Matrices
 from lintra.models import FAMILIES, AbstractModel, GDPlusPlus, adapters
@@ -36,7 +37,9 @@ from lintra.predictor import AbstractLayered, AbstractPredictor
 from lintra.problem.noise import PRIORS, parse_noise
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.registry import Registry
-from lintra.report.claims import IterativeSteps
+from lintra.report.statements import STATEMENTS
+from lintra.report.statements.anatomy import ImpliedNoise, ModelDistance, Structures, WithoutOmega
+from lintra.report.statements.convergence import IterativeSteps
 from lintra.theory import CLAIMS, convergence
 from lintra.theory.optima import Shrinkage
 from lintra.training import RECIPES, AbstractRecipe, Fast, Paper
@@ -56,6 +59,7 @@ from lintra.training.perturbations import (
 from lintra.training.selection import Selection
 from lintra.training.stage import AbstractStage, Models
 from lintra.training.starts import RandomStarts
+from statement_examples import STATEMENT_EXAMPLES, Constructed
 from untrained_zoo import quick_tuning
 
 DIM, NUM_EXAMPLES = 4, 9
@@ -422,6 +426,10 @@ def _robustness(need: Robustness, power: float) -> list[dict[str, Any]]:
     ]
 
 
+def _constructed(need: AbstractMeasurement[Any], power: float) -> Any:
+    return Constructed(broken=power < 0)[need]
+
+
 @dataclass(frozen=True)
 class MeasurementExample:
     """A measurement that takes little time on a small zoo.
@@ -453,9 +461,26 @@ MEASUREMENTS: dict[type, MeasurementExample] = {
         Robustness("diag-1-choice(1,3)", 100), Robustness("diag-1-choice(1,3)", 200), _robustness
     ),
     Matrices: MeasurementExample(Matrices("diag-1-choice(1,3)"), Matrices("full-1-choice(1,3)"), _matrices),
-    IterativeSteps: MeasurementExample(
-        IterativeSteps("choice(1,3)"), IterativeSteps("fixed(1)"), lambda need, power: 100 if power > 0 else 10
+    TrimmedLosses: MeasurementExample(
+        TrimmedLosses("choice(1,3)", ("diag-1-choice(1,3)",), ("ada-ridge",), ("choice(1,3)", "fixed(1)"), 2000),
+        TrimmedLosses("choice(1,3)", ("diag-1-choice(1,3)",), (), ("choice(1,3)",), 2000, every_layer=True),
+        _constructed,
     ),
+    Structures: MeasurementExample(
+        Structures("full-1-choice(1,3)"), Structures("full-2-choice(1,3)"), _constructed
+    ),
+    ImpliedNoise: MeasurementExample(
+        ImpliedNoise("diag-1-choice(1,3)"), ImpliedNoise("full-1-choice(1,3)"), _constructed
+    ),
+    WithoutOmega: MeasurementExample(
+        WithoutOmega("diag-1-choice(1,3)"), WithoutOmega("full-1-choice(1,3)"), _constructed
+    ),
+    ModelDistance: MeasurementExample(
+        ModelDistance("full-1-choice(1,3)", "diag-1-choice(1,3)"),
+        ModelDistance("full-1-choice(1,3)", "gd++-1-choice(1,3)"),
+        _constructed,
+    ),
+    IterativeSteps: MeasurementExample(IterativeSteps("choice(1,3)"), IterativeSteps("fixed(1)"), _constructed),
 }
 """Measurements by class."""
 
@@ -576,8 +601,13 @@ KINDS = {
     "figures": Kind(FIGURES, FIGURE_COLUMNS, "add the columns of the figure to `FIGURE_COLUMNS`"),
     "measurements": Kind(AbstractMeasurement, MEASUREMENTS, "add an example to `MEASUREMENTS`"),
     "claims": Kind(CLAIMS, BROKEN_CLAIMS, "add arguments that break the claim to `BROKEN_CLAIMS`"),
+    "statements": Kind(
+        {statement.check.__name__: statement for statement in STATEMENTS},
+        STATEMENT_EXAMPLES,
+        "add what breaks the statement to `STATEMENT_EXAMPLES` of tests/statement_examples.py, which is used",
+    ),
 }
 """What is registered, and what tests use.
 
-Objectives, statements, grids, cases and commands are not here: tests run over their registries.
+Objectives, grids, cases and commands are not here: tests run over their registries.
 """

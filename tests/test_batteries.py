@@ -38,8 +38,8 @@ from lintra.predictor import AbstractLayered, AbstractPredictor
 from lintra.problem.loss import half_square
 from lintra.problem.noise import AbstractNoisePrior, parse_noise
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.report import needs as needs_of_the_report
+from lintra.report.statements import STATEMENTS, check_statement
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import Truth, sample_data, sample_statistics
 from lintra.sweep import GRIDS
@@ -80,6 +80,7 @@ from members import (
     random_rotation,
     spec_of,
 )
+from statement_examples import STATEMENT_EXAMPLES, Constructed
 
 Value = TypeVar("Value")
 LABEL_SCALE = 3.0
@@ -656,13 +657,34 @@ def test_every_argument_of_a_claim_is_broken_once(claim):
     assert arguments, f"{claim} cannot fail: give it an argument that breaks it."
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=[f"{s.check.__name__}" for s in STATEMENTS])
+statements = pytest.mark.parametrize(
+    "statement", STATEMENTS, ids=[statement.check.__name__ for statement in STATEMENTS]
+)
+
+
+@statements
 def test_a_statement_holds_on_some_results_and_not_on_others(statement):
-    """Losses as in the paper, in reversed order, and with larger ratios."""
-    found = [check_statement(statement, invented(power)) for power in (1.0, -1.0, 3.0)]
-    assert all(result.statement == statement.text and result.measured.endswith(".") for result in found)
-    assert found[0].holds
-    assert any(not result.holds for result in found[1:])
+    example = STATEMENT_EXAMPLES[statement.check.__name__]
+    holds = check_statement(statement, Constructed(example.holds))
+    assert (holds.statement, holds.source, holds.holds) == (statement.text, statement.source, True)
+    assert holds.measured.endswith(".")
+    for results in [Constructed(change) for change in example.breaks] or [Constructed(broken=True)]:
+        assert check_statement(statement, results).holds is False
+
+
+@statements
+def test_a_statement_is_not_decided_by_losses_within_their_errors(statement):
+    """The results for which it holds, with errors a hundred times as large as losses."""
+    example = STATEMENT_EXAMPLES[statement.check.__name__]
+    found = check_statement(statement, Constructed(example.holds, error=100.0))
+    assert found.holds is (True if example.is_exact else None)
+    assert found.measured.startswith("Not decided") is not example.is_exact
+
+
+@statements
+def test_a_statement_about_missing_models_is_not_measured(statement):
+    found = check_statement(statement, Constructed(missing=True))
+    assert (found.holds, found.measured) == (None, "Not measured, since everything is missing.")
 
 
 @pytest.fixture(params=MEASUREMENTS, ids=lambda kind: kind.__name__)
