@@ -3,6 +3,7 @@
 import {
   axes, frame, linear, logarithmic, mark, path, px, segment, short, tags, type Frame, type Point, type Scale, type Tag,
 } from "../chart";
+import type { Curve } from "../data";
 import type { LiveProfile } from "../live";
 import { BASELINES, STYLES, type Method } from "../styles";
 import { largest, type Noise } from "../noise";
@@ -29,6 +30,7 @@ export function isAsMeasured(view: View): boolean {
 interface Line {
   name: Method;
   points: [noiseStd: number, loss: number][];
+  dominated: { noiseStd: number; median: number | null; mean: number | null }[]; // not in the line
 }
 
 /** Draw the chart. */
@@ -57,10 +59,11 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
     axes(box, x, y, "Noise level σ", "Adjusted loss") +
     (here === null ? "" : segment([here, box.top], [here, box.bottom], "var(--soft)", 1, 'stroke-dasharray="2 3"')) +
     lines.map(({ name, points }) => path(points.map(toPixels), STYLES[name], name === family ? 2.4 : 1.6)).join("") +
+    lines.map((line) => rings(line, x, y)).join("") +
     dots(live, x, y) +
     marks.map(({ noiseStd, mean, error }) => bar(x(noiseStd), y, mean, error, family)).join("") +
     tags(box, ends.length ? ends : [{ at: box.top, text: STYLES[family].label, colour: STYLES[family].colour }]);
-  note.textContent = noteOf(view, live);
+  note.textContent = noteOf(view, live) + dominatedNote(lines);
   svg.setAttribute("aria-label", describe(view, lines, marks));
 }
 
@@ -68,17 +71,22 @@ export function drawProfile(svg: SVGElement, note: HTMLElement, view: View, live
 function linesOf(view: View, live: LiveProfile): Line[] {
   const { curves, name, model } = view.subject;
   const lines: Line[] = [];
-  const add = (method: Method, losses: (number | null)[]) => {
+  const add = (method: Method, curve: Curve | undefined) => {
+    const losses = curve?.loss ?? [];
+    const isDominated = (i: number) => curve?.dominated?.[i] ?? false;
     const points = live.noiseStds
-      .map((noiseStd, i): [number, number | null] => [noiseStd, losses[i]])
+      .map((noiseStd, i): [number, number | null] => [noiseStd, isDominated(i) ? null : losses[i]])
       .filter((point): point is [number, number] => point[1] !== null && point[1] > 0 && Number.isFinite(point[1]));
-    if (points.length > 1) lines.push({ name: method, points });
+    const dominated = live.noiseStds
+      .map((noiseStd, i) => ({ noiseStd, median: curve?.median?.[i] ?? null, mean: losses[i] }))
+      .filter((_, i) => isDominated(i));
+    if (points.length > 1) lines.push({ name: method, points, dominated });
   };
   if (isAsMeasured(view) && curves) {
-    for (const method of BASELINES) add(method, curves.baselines[method]?.loss ?? []);
-    if (curves.models[name]) add(model.family, curves.models[name].loss);
+    for (const method of BASELINES) add(method, curves.baselines[method]);
+    if (curves.models[name]) add(model.family, curves.models[name]);
   } else if (live.done > 0) {
-    for (const method of BASELINES) add(method, live.baselines[method].map((mean) => mean.mean));
+    for (const method of BASELINES) add(method, { loss: live.baselines[method].map((mean) => mean.mean), error: [] });
   }
   return lines;
 }
@@ -108,6 +116,22 @@ function bar(at: number, y: Scale, mean: number, error: number, family: Method):
     segment([at, low], [at, high], style.colour, 1.5) +
     mark([at, y(mean)], style, 4, title, 'stroke="var(--card)" stroke-width=".8"')
   );
+}
+
+/** Rings on the upper edge, where few sequences dominate the mean. */
+function rings({ name, dominated }: Line, x: Scale, y: Scale): string {
+  const style = `fill="var(--card)" stroke="${STYLES[name].colour}" stroke-width="1.5"`;
+  return dominated
+    .map(({ noiseStd, median, mean }) => {
+      const title = `few sequences dominate the mean, ${short(mean)}; the median is ${short(median ?? NaN)}`;
+      return `<circle cx="${px(x(noiseStd))}" cy="${px(y(y.high))}" r="4" ${style}><title>${title}</title></circle>`;
+    })
+    .join("");
+}
+
+function dominatedNote(lines: Line[]): string {
+  const numLevels = lines.reduce((sum, { dominated }) => sum + dominated.length, 0);
+  return numLevels ? " Rings: few sequences dominate the mean there, which is not in the line." : "";
 }
 
 /** The Bayes predictor, measured here. */

@@ -1,7 +1,7 @@
 /** View 5: Table 1 as a heat map of the paper's losses, lintra's, or their ratio to the Bayes floor. */
 
 import { escape, short } from "../chart";
-import { nameOf, type Data } from "../data";
+import { gateText, nameOf, priorLoss, type Data } from "../data";
 import { STYLES, type Method } from "../styles";
 import type { Family } from "../models";
 import type { Shade, State } from "../state";
@@ -10,10 +10,13 @@ const FAMILIES: Family[] = ["gd++", "diag", "full"];
 const BASELINES = ["const-ridge", "ada-ridge", "tuned-ridge", "bayes"] as const;
 const DEPTHS = [1, 2, 3, 4, 5, 6, 7];
 
+const EXPLODES = "†"; // as printed it explodes, and the loss of the damped model is shown
+
 interface Losses {
   paper: number | null;
   lintra: number | null;
   floor: number | null;
+  isDamped: boolean;
 }
 
 /** Draw the table. */
@@ -52,14 +55,18 @@ function row(data: Data, state: State, method: Method, layers: number | null): s
 
 function cell(data: Data, state: State, method: Method, layers: number | null, noise: string): string {
   const losses = lossesOf(data, method, layers, noise);
-  const text = textOf(losses, state.shade);
+  const text = textOf(losses, state.shade) + (losses.isDamped && state.shade !== "paper" ? EXPLODES : "");
   const strength = strengthOf(state.shade === "paper" ? losses.paper : losses.lintra, losses.floor);
   const heat = `data-heat="${(4 + 62 * strength).toFixed(0)}"`; // the page's policy allows no style attributes
   const cellName = `${STYLES[method].label}${layers === null ? "" : `, ${layers} layer${layers > 1 ? "s" : ""}`}, ${noise}`;
   const [lintra, floor] = [lossText(losses.lintra), lossText(losses.floor)];
-  const title = escape(`${cellName}: paper ${losses.paper ?? "–"}, lintra ${lintra}, Bayes floor ${floor}`);
+  const name = layers === null ? "" : nameOf(method, layers, noise, 1);
+  const card = data.models[name];
+  const asPrinted = losses.isDamped && card ? ` (as printed mean ${short(card.adjusted_loss)}, worst ${short(card.worst)})` : "";
+  const gate = card && gateText(card) ? `; ${gateText(card)}` : "";
+  const lintraText = `lintra${losses.isDamped ? ", damped," : ""} ${lintra}${asPrinted}`;
+  const title = escape(`${cellName}: paper ${losses.paper ?? "–"}, ${lintraText}, Bayes floor ${floor}${gate}`);
   if (layers === null) return `<td class="still" ${heat} title="${title}">${text}</td>`;
-  const name = nameOf(method, layers, noise, 1);
   if (!data.models[name]) return `<td class="still" title="${title}">${text}</td>`;
   const current = name === nameOf(state.family, state.layers, state.noise, state.heads);
   const about = `aria-current="${current}" title="${title}" aria-label="${title}. Open this model"`;
@@ -70,8 +77,10 @@ function lossesOf(data: Data, method: Method, layers: number | null, noise: stri
   const printed = data.paper.find(([name, depth, prior]) => name === method && depth === layers && prior === noise);
   const prior = data.curves[noise]?.prior;
   const card = layers === null ? undefined : data.models[nameOf(method, layers, noise, 1)];
-  const measured = layers === null ? prior?.[method]?.loss[0] : card?.adjusted_loss;
-  return { paper: printed?.[3] ?? null, lintra: measured ?? null, floor: prior?.bayes.loss[0] ?? null };
+  const ofModel = card && priorLoss(card);
+  const measured = layers === null ? prior?.[method]?.loss[0] : ofModel?.loss;
+  const isDamped = ofModel?.isDamped ?? false;
+  return { paper: printed?.[3] ?? null, lintra: measured ?? null, floor: prior?.bayes.loss[0] ?? null, isDamped };
 }
 
 function textOf(losses: Losses, shade: Shade): string {

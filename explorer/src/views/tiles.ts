@@ -1,7 +1,7 @@
 /** Four numbers at the top: prediction, distance from the oracle, noise level, and loss of the model. */
 
 import { escape, short } from "../chart";
-import type { Data } from "../data";
+import { gateText, priorLoss, type Data } from "../data";
 import { dot, halfSquare } from "../matrix";
 import type { View } from "../view";
 import { isDamped } from "./damping";
@@ -32,7 +32,9 @@ function quality(view: View, data: Data): string {
   );
   const floor = view.subject.curves?.prior.bayes.loss[0];
   const text = [printed ? escape(`paper ${printed[3]}`) : "not in the paper", `floor ${short(floor ?? NaN)}`];
-  return tile("Loss on the prior, as printed", short(card.adjusted_loss), text.join(", "));
+  const { loss, isDamped } = priorLoss(card);
+  if (isDamped) text.push(gateText(card));
+  return tile(`Loss on the prior, ${isDamped ? "damped" : "as printed"}`, short(loss), text.join(", "));
 }
 
 function tile(title: string, value: string, more: string): string {

@@ -93,6 +93,9 @@ def _check_curves(curves: Any) -> None:
                     raise ValueError(f"{name!r:.99} is not a baseline.")
                 if {_numbers(curve["loss"], unknown=True), _numbers(curve["error"], unknown=True)} != {length}:
                     raise ValueError(f"{group} {name!r:.99} must have {length} losses and errors.")
+                if _numbers(curve.get("median", curve["loss"]), unknown=True) != length:
+                    raise ValueError(f"{group} {name!r:.99} must have {length} medians.")
+                _flags(curve.get("dominated", [False] * length), length)
                 if group == "models" and not isinstance(curve["sha256"], str):
                     raise ValueError(f"the hash of {name!r:.99} must be text.")
 
@@ -112,6 +115,11 @@ def _numbers(values: Any, *, unknown: bool = False) -> int:
     return len(values)
 
 
+def _flags(values: Any, length: int) -> None:
+    if not isinstance(values, list) or len(values) != length or not all(isinstance(v, bool) for v in values):
+        raise ValueError(f"{length} times true or false are needed, got {values!r:.99}.")
+
+
 def write_curves(zoo_file: Path, curves: Curves) -> None:
     """Write curves beside their zoo, a line for each noise prior."""
     lines = ",\n".join(f"{to_json(noise)}:{to_json(of_prior, indent=None)}" for noise, of_prior in curves.items())
@@ -129,8 +137,12 @@ def _measure_prior(
     models = {name: zoo.load(name) for name in names}
     measured = profile(predictors | models, problem, noise_stds, num_sequences=num_sequences, key=profile_key)
 
-    def curve(name: str) -> dict[str, list[float | None]]:
-        return _rounded([comparison.adjusted(name) for comparison in measured])
+    def curve(name: str) -> dict[str, Any]:
+        tails = [comparison.tail(name) for comparison in measured]
+        return _rounded([comparison.adjusted(name) for comparison in measured]) | {
+            "median": [json_safe(float(f"{tail.median:.4g}")) for tail in tails],
+            "dominated": [tail.is_dominated for tail in tails],
+        }
 
     tuned = predictors["tuned-ridge"]
     assert isinstance(tuned, TunedRidge)

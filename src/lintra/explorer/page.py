@@ -19,7 +19,8 @@ from lintra.zoo.collection import Zoo
 _EMPTY = '<script type="application/json" id="lintra-data">null</script>'
 _CARD = (
     *("family", "layers", "heads", "context", "dim", "noise", "damping"),
-    *("adjusted_loss", "standard_error", "worst"),
+    *("adjusted_loss", "standard_error", "median", "worst", "damped"),
+    *("num_exploded", "printed_num_exploded", "gate_sequences"),
 )
 
 

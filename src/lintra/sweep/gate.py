@@ -55,7 +55,7 @@ def judge_models(
     problem: NoisyRegression,
     *,
     num_sequences: int = NUM_SEQUENCES,
-    seed: int = SEED,
+    key: int = SEED,
     state_folder: Path | None = None,
     progress: Progress = SILENT,
 ) -> dict[str, GateResult]:
@@ -67,7 +67,7 @@ def judge_models(
         models: Models by name, with the thresholds that are published with them.
         problem: The problem of their training.
         num_sequences: Number of sequences, rounded up to whole blocks. Default: ten million.
-        seed: Seed of the sequences. Default: that of all published models.
+        key: Seed of the sequences. Default: that of all published models.
         state_folder: Folder for the counts so far, in a file for these models. An interrupted gate is resumed from
             it. `None` (default): write nothing to disk.
         progress: Told after every block.
@@ -84,18 +84,20 @@ def judge_models(
     for name in first.values():
         forms[f"{name} {_USED}"] = forms[f"{name} {_SINGLE}"] = used[name]
         forms[f"{name} {_PRINTED}"] = used[name].without_damping()
-    key = fold_in_words(random_key(seed), "gate", str(problem.noise), str(problem.dim), str(problem.num_examples))
+    gate_key = fold_in_words(
+        random_key(key), "gate", str(problem.noise), str(problem.dim), str(problem.num_examples)
+    )
     counts = count_explosions(
         forms,
         problem,
         num_sequences=num_sequences,
         single=frozenset(name for name in forms if name.endswith(_SINGLE)),
-        key=key,
-        state_file=None if state_folder is None else state_folder / _file_name(forms, problem, seed),
+        key=gate_key,
+        state_file=None if state_folder is None else state_folder / _file_name(forms, problem, key),
         progress=progress,
     )
     return {
-        name: GateResult(*(counts[f"{first[prints[name]]} {form}"] for form in _FORMS), seed=seed)
+        name: GateResult(*(counts[f"{first[prints[name]]} {form}"] for form in _FORMS), seed=key)
         for name in models
     }
 
