@@ -1,3 +1,6 @@
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 
 from lintra.evaluation.layers import seed_names
@@ -14,18 +17,15 @@ def test_figure_5_measures_every_layer_of_every_seed(results):
 
 
 def test_seeds_of_gdpp_are_used_where_they_are_in_the_zoo():
-    class Named:
-        def __init__(self, *names):
-            self.cards = dict.fromkeys(names)
+    def found(family, *names):
+        zoo: Any = SimpleNamespace(cards=dict.fromkeys(names))
+        return seed_names(zoo, family, 3)
 
     one = "gd++-3-uniform(0,5)"
-    assert seed_names(Named(one), "gd++", 3) == {0: one}
-    assert seed_names(Named(one, f"{one}-seed0", f"{one}-seed4"), "gd++", 3) == {
-        0: f"{one}-seed0",
-        4: f"{one}-seed4",
-    }
-    assert seed_names(Named("diag-3-uniform(0,5)"), "diag", 3) == {}
-    assert seed_names(Named(), "gd++", 3) == {}
+    assert found("gd++", one) == {0: one}
+    assert found("gd++", one, f"{one}-seed0", f"{one}-seed4") == {0: f"{one}-seed0", 4: f"{one}-seed4"}
+    assert found("diag", "diag-3-uniform(0,5)") == {}
+    assert found("gd++") == {}
 
 
 def test_one_seed_that_explodes_moves_the_end_of_the_bar_only():
