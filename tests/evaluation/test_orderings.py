@@ -10,7 +10,7 @@ from lintra.models.spec import ModelSpec
 from lintra.problem.noisy_regression import NoisyRegression
 
 NOISE = "fixed(1)"
-MODEL = GDPlusPlus([[[0.05, -0.3]], [[0.0, -0.2]]], num_examples=20, dim=10)
+MODEL = GDPlusPlus(np.array([[[0.05, -0.3]], [[0.0, -0.2]]]), num_examples=20, dim=10)
 
 
 def test_models_are_the_same_whatever_their_family_scale_and_layers_of_zeros():
@@ -19,13 +19,15 @@ def test_models_are_the_same_whatever_their_family_scale_and_layers_of_zeros():
     for other in (to_family(MODEL, "full", 1), insert_zero_layer(MODEL, 1), rescaled):
         assert is_same_model(MODEL, other)
         assert is_same_model(other, MODEL)
-    assert not is_same_model(MODEL, GDPlusPlus([[[0.05, -0.3]], [[0.0, -0.2001]]], num_examples=20, dim=10))
-    assert not is_same_model(MODEL, GDPlusPlus([[[0.05, -0.3]]], num_examples=20, dim=10))
+    assert not is_same_model(
+        MODEL, GDPlusPlus(np.array([[[0.05, -0.3]], [[0.0, -0.2001]]]), num_examples=20, dim=10)
+    )
+    assert not is_same_model(MODEL, GDPlusPlus(np.array([[[0.05, -0.3]]]), num_examples=20, dim=10))
 
 
 def test_orderings_tell_pairs_of_one_model_from_others():
     models = {
-        ModelSpec("gd++", 1, NOISE): GDPlusPlus([[[0.0, -0.5]]], num_examples=20, dim=10),
+        ModelSpec("gd++", 1, NOISE): GDPlusPlus(np.array([[[0.0, -0.5]]]), num_examples=20, dim=10),
         ModelSpec("gd++", 2, NOISE): MODEL,
         ModelSpec("diag", 2, NOISE): to_family(MODEL, "diag", 1),
     }

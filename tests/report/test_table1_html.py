@@ -47,7 +47,8 @@ def test_the_number_of_a_cell_and_its_verdict_never_contradict_each_other(seed):
     for classes, details, text, mark, printed_text in found:
         shown, printed, verdict = value_of(text), float(printed_text), by_mark[mark]
         assert classes.split()[0] == verdict
-        low, high = map(float, re.search(r"median \S+ \((\S+) to (\S+)\)", details).groups())
+        ((low, high),) = re.findall(r"median \S+ \((\S+) to (\S+)\)", details)
+        low, high = float(low), float(high)
         rounding = 5.1e-4 if shown >= 0.1 else 5.1e-5  # half the last digit that is shown, and of the details
         assert low - rounding <= shown <= high + rounding
         if verdict == Verdict.BELOW:
@@ -58,7 +59,7 @@ def test_the_number_of_a_cell_and_its_verdict_never_contradict_each_other(seed):
             assert low > printed
         if verdict == Verdict.LEVEL:
             assert low - 0.00051 <= printed <= high + 0.00051
-        share = re.search(r"up to (\S+) % of a", details)[1]
+        (share,) = re.findall(r"up to (\S+) % of a", details)
         assert (verdict == Verdict.DOMINATED) == (float(share) > 10)
 
 
