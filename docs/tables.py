@@ -175,7 +175,7 @@ def fill(text: str, tables: Mapping[str, Callable[[], str]]) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Write rows as a table."""
-    lines: Iterable[Sequence[Any]] = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
+    lines: list[Iterable[Any]] = [rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)]
     return "\n".join(f"| {' | '.join(str(cell or '') for cell in line)} |" for line in lines)
 
 

@@ -1,11 +1,11 @@
 """Tables of the documentation are what `make tables` writes."""
 
 import math
-import sys
 from pathlib import Path
 
 import pytest
 
+import tables
 from lintra import figures, zoo
 from lintra.display import to_csv
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
@@ -13,8 +13,6 @@ from lintra.evaluation.paper import NOISES
 from lintra.evaluation.table1_column import Table1Row
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))
-import tables  # noqa: E402
 
 
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
