@@ -4,8 +4,8 @@ import math
 from pathlib import Path
 
 import pytest
-
 import tables
+
 from lintra import figures, zoo
 from lintra.display import to_csv
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
