@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 ARM_COMPILER ?= aarch64-linux-gnu-g++
 ARM_RUN ?= qemu-aarch64
 
-.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow test-install snapshot docs check format bench arm lock clean
+.PHONY: setup reproduce reproduce-from-scratch test test-page page test-slow test-install snapshot docs tables check format bench arm lock clean
 
 setup: $(READY)  ## set up .venv, which all others do by themselves
 
@@ -45,6 +45,9 @@ snapshot: $(READY)  ## compare what lintra computes at fixed seeds with tests/sn
 docs: $(READY)  ## build the documentation into site/, with every tutorial run and warnings as errors
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/lintra explore --no-open --out site/explorer.html
+
+tables: $(READY)  ## write the tables of docs/results.md anew; with REPORT=report also those that `lintra report` measures
+	$(BIN)/python docs/tables.py $(if $(REPORT),--report $(REPORT))
 
 check: $(READY)  ## lint, format, types and architecture
 	$(BIN)/ruff check

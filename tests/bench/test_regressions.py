@@ -12,3 +12,15 @@ def test_small_regressions_are_compared_with_what_people_use():
     errors = regressions.measure_real(num_subsamples=2, noise_stds=(0.0,))
     assert {row["data"] for row in errors} == {"diabetes", "wine, alcohol", "cells, mean smoothness"}
     assert all(np.isfinite(row["error"]) for row in errors)
+
+
+def test_every_number_of_the_regressions_has_a_standard_error():
+    rows = [*regressions.measure_lengths(8, (4, 16)), *regressions.measure_real(2, noise_stds=(1.0,))]
+    assert all(np.isfinite(row["standard_error"]) for row in rows)
+    assert {row["method"] for row in rows if "examples" in row} == {
+        "specialists",
+        "BayesianRidge",
+        "RidgeCV",
+        "least squares",
+    }
+    assert all(row["fallbacks"] in (0, 1, 2) for row in rows if row["method"].startswith("lintra"))

@@ -14,6 +14,7 @@ from lintra.models.base import AbstractModel
 _DIAGONAL = 0.5  # share of the square from which on a matrix is diagonal-heavy
 _LOW_RANK = 1 / 3  # of d+1; a matrix of independent normal numbers has an effective rank of one half
 _RIDGE_LIKE = 0.1  # squared distance to ridge regression, relative, up to which weights are called its own
+_GRID_STEP = 10 ** (8 / 600 / 2) - 1  # of σ, in `implied_noise_std`: 600 steps over 8 decades of σ²
 _CONFIDENCE = 3.0  # −log 0.05: a rate of 3/n shows itself in n sequences with a probability of 95 %
 
 
@@ -145,7 +146,7 @@ def _on_implied_noise(implied_noise: list[Row]) -> list[str]:
             "It acts as if σ were, at each true one and with the Bayes predictor's in brackets: "
             f"{', '.join(near)}. It is the σ of the nearest ridge regression, whose weights are away by at most "
             f"{written(max(distances, key=lambda distance: distance.mean))} of their square (means of "
-            f"{NUM_CONTEXTS:,} contexts)."
+            f"{NUM_CONTEXTS:,} contexts; values of σ are searched in steps of {100 * _GRID_STEP:.1f} %)."
         )
     if far:
         sentences.append(

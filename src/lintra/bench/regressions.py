@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -17,10 +17,13 @@ from lintra.arguments import KeyLike, random_key
 from lintra.baselines.bayes import Bayes
 from lintra.baselines.oracle import oracle_weights
 from lintra.display import Row
+from lintra.evaluation.blocks import fold_in_words
 from lintra.evaluation.estimate import Estimate
+from lintra.problem.noise import Uniform
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.regression.chunked import solve
 from lintra.regression.regressor import LinearTransformerRegressor
+from lintra.regression.soundness import UnsoundWarning
 from lintra.statistics.gram import GramStatistics
 from lintra.statistics.sampling import sample_data
 
@@ -30,6 +33,8 @@ Method = Callable[[np.ndarray, np.ndarray], np.ndarray]
 _PENALTIES = np.logspace(-2, 3, 16)
 _NUM_ONE_BY_ONE = 1000  # tasks for methods that take them one at a time
 _NUM_RUNS = 6  # of methods that take all tasks at once
+_LENGTHS = (4, 8, 16, 32, 64, 128, 256, 1024)  # specialists were trained for all but the last one
+_LENGTHS_DIM = 8  # inputs of a task with each of these lengths
 
 
 def adaptive_ridge(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -85,6 +90,42 @@ def _measure_method(method: Method, x: np.ndarray, y: np.ndarray, oracle: np.nda
     )
 
 
+def measure_lengths(num_tasks: int = 400, lengths: Sequence[int] = _LENGTHS, *, key: KeyLike = 0) -> list[Row]:
+    """Measure adjusted losses of specialists and of scikit-learn against the number of examples.
+
+    Tasks have 8 standard normal inputs and noise from uniform(0,2√8), and no intercept.
+
+    Args:
+        num_tasks: Number of tasks of each length. Default 400.
+        lengths: Numbers of examples. Default 4 to 1,024.
+        key: Randomness of the tasks. Default 0.
+
+    Returns:
+        One row for each length and method.
+    """
+    rows = []
+    for num_examples in lengths:
+        problem = NoisyRegression(_LENGTHS_DIM, num_examples, Uniform(0.0, 2 * _LENGTHS_DIM**0.5))
+        own_key = fold_in_words(random_key(key), "bench", "lengths", str(num_examples))
+        x, y, truth = (jax.tree.map(np.asarray, part) for part in sample_data(problem, (num_tasks,), key=own_key))
+        oracle = np.asarray(oracle_weights(GramStatistics.from_data(x, y), truth.noise_std))
+        others = _other_regressors(fit_intercept=False)
+        methods: dict[str, Method] = {"specialists": _solve_quietly}
+        methods |= {name: _one_by_one(others[name]) for name in ("BayesianRidge", "RidgeCV", "least squares")}
+        for name, method in methods.items():
+            losses = 0.5 * np.sum((method(x, y) - oracle) ** 2, axis=1)
+            size = {"examples": num_examples, "method": name, "tasks": num_tasks}
+            rows.append(size | Estimate.from_values(losses).as_adjusted_loss())
+    return rows
+
+
+def _solve_quietly(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Solve without warnings of lengths that no specialist was trained for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return solve(x, y)
+
+
 def measure_real(
     num_subsamples: int = 300,
     num_examples: int = 20,
@@ -105,18 +146,19 @@ def measure_real(
 
     Returns:
         One row for each data set, noise and method. Errors are in units of the labels' variance, so predicting the
-        mean has error 1.
+        mean has error 1. `fallbacks` is the number of draws in which the Bayes predictor answered for the model.
     """
     rows = []
     for name, (x, y) in _data_sets().items():
         for noise_std in noise_stds:
             labels, rng = (y - y.mean()) / y.std(), _generator(key)
-            errors = _errors(x, labels, num_examples, noise_std, num_subsamples, rng)
+            errors, fallbacks = _errors(x, labels, num_examples, noise_std, num_subsamples, rng)
             for method, values in errors.items():
                 estimate = Estimate.from_values(values)
                 rows.append(
                     {"data": name, "noise": noise_std, "method": method, "subsamples": num_subsamples}
                     | {"error": estimate.mean, "standard_error": estimate.standard_error}
+                    | {"fallbacks": fallbacks.get(method)}
                 )
     return rows
 
@@ -134,11 +176,13 @@ def _errors(
     noise_std: float,
     num_subsamples: int,
     rng: np.random.Generator,
-) -> dict[str, np.ndarray]:
+) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Return the errors of every draw, and the number of fallbacks of lintra's regressors."""
     regressors: dict[str, Any] = {
         "lintra": LinearTransformerRegressor(),
         "lintra, whitened": LinearTransformerRegressor(whiten=True),
     }
+    fallbacks = dict.fromkeys(regressors, 0)
     others = _other_regressors(fit_intercept=True)
     regressors |= {name: make_pipeline(StandardScaler(), other) for name, other in others.items()}
     errors: dict[str, list[float]] = {name: [] for name in regressors}
@@ -149,7 +193,9 @@ def _errors(
         for name, regressor in regressors.items():
             predictions = _fit(regressor, x[train], labels).predict(x[test])
             errors[name].append(float(np.mean((predictions - y[test]) ** 2)))
-    return {name: np.asarray(values) for name, values in errors.items()}
+            if name in fallbacks:
+                fallbacks[name] += bool(regressor.fallback_)
+    return {name: np.asarray(values) for name, values in errors.items()}, fallbacks
 
 
 def _timed(method: Method, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float, float]:
@@ -173,9 +219,10 @@ def _one_by_one(regressor: Any) -> Method:
 
 
 def _fit(regressor: Any, x: np.ndarray, y: np.ndarray) -> Any:
-    """Fit a regressor without warnings of convergence."""
+    """Fit a regressor without warnings of convergence, nor of fallbacks, which are counted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UnsoundWarning)
         return regressor.fit(x, y)
 
 

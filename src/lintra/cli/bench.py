@@ -54,10 +54,15 @@ _COLUMNS = {
 
 
 def _regressions(json: bool) -> None:
-    from lintra.bench.regressions import measure_real, measure_synthetic  # imports scikit-learn, which is slow
+    from lintra.bench.regressions import (  # imports scikit-learn, which is slow
+        measure_lengths,
+        measure_real,
+        measure_synthetic,
+    )
 
     tables = {
         "The paper's problem: 20 examples of 10 inputs, noise from uniform(0,5)": measure_synthetic(),
+        "Adjusted loss against the number of examples, 8 inputs, noise from uniform(0,2√8)": measure_lengths(),
         "Real data: mean squared error of 20 examples' fits, in variances of the labels": measure_real(),
     }
     if json:
