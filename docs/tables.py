@@ -16,10 +16,11 @@ from typing import Any
 from lintra import zoo
 from lintra.display import Row, plus_minus, to_csv
 from lintra.evaluation.paper import NOISES
+from lintra.report.statements import markdown_table
 from lintra.runtime.files import write_atomic
 
 DOCS = Path(__file__).parent
-PAGES = (DOCS / "results.md",)
+PAGES = (DOCS / "results.md", DOCS / "statements.md")
 _MARK = re.compile(r"^<!-- (?:table: (?P<name>[\w-]+)|(?P<end>end)) -->$", re.MULTILINE)
 _LARGE_LOSS = 1000  # a loss that shows a divergence; zero weights have 5 on average at d = 10
 _BASELINES = {"const-ridge": "ConstRR", "ada-ridge": "AdaRR", "tuned-ridge": "TunedRR"}
@@ -39,10 +40,10 @@ def tails(cards: Mapping[str, Row]) -> str:
         row = {"published model": f"`{name}`", "worst loss": _large(worst), "median loss": f"{card['median']:.3g}"}
         if has_gate:
             row |= {
-                "exploded as used": _count(counts[0]),
+                "exploded damped": _count(counts[0]),
+                "damped in 32 bits": _count(card.get("float32_num_exploded")),
                 "exploded as printed": _count(counts[1]),
-                "in 32 bits": {True: "none", False: "some", None: ""}[card.get("float32_safe")],
-                "sequences of the gate": _count(card.get("gate_sequences")),
+                "worst of the gate, damped": _large(float(card.get("gate_worst", math.nan))),
             }
         rows.append((-worst, name, row))
     if not rows:
@@ -133,11 +134,12 @@ def available_tables(report: Path | None = None) -> dict[str, Callable[[], str]]
                 read_csv(report / "table1.csv"), read_csv(report / "table1-details.csv")
             ),
             "figure8": lambda: figure8(read_csv(report / "figure8.csv")),
+            "statements": lambda: markdown_table(read_csv(report / "statements.csv")),
         }
     return tables
 
 
-REPORT_TABLES = ("baselines", "above-paper", "figure8")
+REPORT_TABLES = ("baselines", "above-paper", "figure8", "statements")
 """Tables that need the files of `lintra report`."""
 
 

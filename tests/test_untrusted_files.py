@@ -23,9 +23,9 @@ from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.explorer import curves as explorer_curves
 from lintra.models import FAMILIES
-from lintra.report.claims import StatementResult
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
+from lintra.report.statements import StatementResult
 from lintra.runtime import escaping
 from lintra.zoo import model_file
 from lintra.zoo import tensors as tensor_files

@@ -1,8 +1,8 @@
 import re
 
 from lintra.evaluation.table1_column import Table1Column
-from lintra.report.claims import StatementResult
 from lintra.report.page import Picture, page
+from lintra.report.statements import StatementResult
 from table1_cells import NOISE, cell
 
 

@@ -11,7 +11,8 @@ from string import Template
 
 from lintra.evaluation.table1_column import Table1Column
 from lintra.report import table1_html, table1_summary
-from lintra.report.claims import StatementResult
+from lintra.report.statements import StatementResult
+from lintra.report.statements.table import VERDICTS
 from lintra.runtime.escaping import source_hash
 
 _POLICY = "default-src 'none'; img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
@@ -66,12 +67,11 @@ def _missing(names: Sequence[str]) -> str:
 
 
 def _verdict(verdict: StatementResult) -> str:
-    kind, word = {True: ("yes", "holds"), False: ("no", "does not hold"), None: ("", "open")}[verdict.holds]
-    source = getattr(verdict, "source", "")
-    section = f" ({html.escape(source)})" if source else ""
+    kind = {True: "yes", False: "no", None: ""}[verdict.holds]
+    section = f" ({html.escape(verdict.source)})" if verdict.source else ""
     return (
         f'<li class="{kind}"><strong>{html.escape(verdict.statement)}</strong>{section} '
-        f"<em>{word}</em><br>{html.escape(verdict.measured)}</li>"
+        f"<em>{VERDICTS[verdict.holds]}</em><br>{html.escape(verdict.measured)}</li>"
     )
 
 

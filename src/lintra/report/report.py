@@ -18,8 +18,8 @@ from lintra.figures import FIGURES
 from lintra.figures.style import STYLES
 from lintra.models.families import PAPER_FAMILIES
 from lintra.models.spec import ModelSpec
-from lintra.report.claims import STATEMENTS, check_statement
 from lintra.report.page import Picture, page
+from lintra.report.statements import STATEMENTS, check_statement, statement_rows
 from lintra.runtime.files import write_atomic
 from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.card import Card
@@ -62,6 +62,8 @@ def write_report(
     rows = [row for column in columns for row in column.rows]
     write_atomic(folder / "table1.csv", to_csv([row.to_row() for row in rows]).encode())
     write_atomic(folder / "table1-details.csv", to_csv([row.to_details() for row in rows]).encode())
+    verdicts = [check_statement(statement, results) for statement in STATEMENTS]
+    write_atomic(folder / "statements.csv", to_csv(statement_rows(verdicts)).encode())
     pictures = []
     for name, module in FIGURES.items():
         try:
@@ -84,7 +86,7 @@ def write_report(
         facts=facts,
         columns=columns,
         pictures=pictures,
-        verdicts=[check_statement(statement, results) for statement in STATEMENTS],
+        verdicts=verdicts,
         missing=[spec.name for spec in specs if spec.name not in zoo.cards],
     )
     write_atomic(folder / "report.html", text.encode())

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lintra.anatomy.ablation import ablate
-from lintra.anatomy.behaviour import implied_noise
 from lintra.anatomy.equivalence import compare
+from lintra.anatomy.nearest_ridge import implied_noise
 from lintra.anatomy.structure import matrix_structures
 from lintra.arguments import KeyLike, random_key
 from lintra.display import Row
