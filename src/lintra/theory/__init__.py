@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from lintra import arguments
 from lintra.kernel.precision import in_64_bits
+from lintra.theory.appendix_a4 import appendix_a_4
 from lintra.theory.check import Check, ClaimResult, LineFit
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
 from lintra.theory.damped import damped_weights
@@ -26,6 +27,7 @@ CLAIMS: dict[str, Callable[[], ClaimResult]] = {
     "theorem-5.1": theorem_5_1,
     "lemma-a.2": lemma_a_2,
     "lemma-a.3": lemma_a_3,
+    "appendix-a.4": appendix_a_4,
     "section-5.2": section_5_2,
     "theorem-5.2": theorem_5_2,
     "section-5.3": section_5_3,
