@@ -1,0 +1,32 @@
+"""The command `experiment`: run the training that claims and figures judge, and store its rows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lintra import arguments
+from lintra.cli import terminal
+from lintra.cli.app import app
+from lintra.cli.options import Seed, check_file
+from lintra.experiments import EXPERIMENTS, run_experiment
+from lintra.runtime.cache import enable_compilation_cache
+
+
+@app.command()
+def experiment(
+    name: Annotated[str, typer.Argument(help=f"Which: {', '.join(EXPERIMENTS)}.")],
+    out: Annotated[
+        Path | None, typer.Option(help="File for the rows; default: experiments/ and the name, .json.")
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Run an experiment and store its rows with its settings and seed. An interrupted one is resumed."""
+    arguments.one_of("name", name, tuple(EXPERIMENTS))
+    path = out or Path("experiments") / f"{name}.json"
+    check_file(path)
+    enable_compilation_cache()
+    with terminal.Training(name) as progress:
+        stored = run_experiment(EXPERIMENTS[name](seed=seed), path, progress=progress)
+    seconds = sum(part.seconds for part in stored.parts.values())
+    terminal.print_message(f"{len(stored.rows)} rows of {len(stored.parts)} parts, {seconds:.0f} s, in '{path}'.")
