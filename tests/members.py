@@ -27,6 +27,8 @@ from lintra.evaluation.measurement import AbstractMeasurement, Results
 from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.robustness import CONTEXT_KINDS, Robustness
 from lintra.evaluation.table1_column import DEPTHS, Column, Table1Column, Table1Row
+from lintra.experiments import stored_rows
+from lintra.experiments.free_diagonal import FreeDiagonal
 from lintra.figures import FIGURES
 from lintra.figures.figure4 import Matrices
 from lintra.models import FAMILIES, AbstractModel, GDPlusPlus, adapters
@@ -175,6 +177,9 @@ def baselines(problem: NoisyRegression = PROBLEM) -> dict[str, AbstractPredictor
     found |= {
         "unit-blind bayes": UnitBlindBayes("uniform(0,2)"),
         "shrinkage": Shrinkage(2.0, 0.3, 4.0),
+        "full with free diagonals": FreeDiagonal.random(
+            2, dim=problem.dim, num_examples=problem.num_examples, scale=0.3, key=KEY
+        ),
     }
     others = [name for name in PRIORS if name in PRIOR_EXAMPLES and name != problem.noise.name]
     return found | {f"bayes {text}": Bayes(text) for text in (PRIOR_EXAMPLES[name][0].text for name in others)}
@@ -287,13 +292,21 @@ PERTURBATIONS: dict[str, AbstractPerturbation] = {
 
 # Claims
 
+
+def changed_rows(experiment: str, **values: Any) -> list[dict[str, Any]]:
+    """The stored rows of an experiment, as they would be if it had found something else."""
+    return [row | values for row in stored_rows(experiment)]
+
+
 BROKEN_CLAIMS: dict[str, tuple[dict[str, Any], ...]] = {
     "theorem-4.1": ({"readout": 1.0},),
     "theorem-4.2": ({"power": -1.0},),
     "lemma-4.3": ({"sign": 1.0},),
     "lemma-4.4": ({"power": 1}, {"half": -1.0}),
     "eqs-8-10": ({"index": "lhj,lhi->lij"},),
+    "equation-8": ({"rows": changed_rows("equation-8", spread=0.3)},),
     "more-heads": ({"gain": 0.01},),
+    "equation-6": ({"rows": changed_rows("equation-6", gdpp_share=0.5)},),
     "theorem-5.1": ({"shrink": lambda excess: convergence.spread(excess) * Decimal("1.1")},),
     "lemma-a.2": ({"error": 0.5},),
     "lemma-a.3": ({"third": 0.3}, {"limit": 2.0}),
@@ -301,6 +314,7 @@ BROKEN_CLAIMS: dict[str, tuple[dict[str, Any], ...]] = {
     "section-5.2": ({"exponent": 1.0},),
     "theorem-5.2": ({"sign": 1.0}, {"power": -0.5}),
     "section-5.3": ({"term": "Σr²"},),
+    "section-6": ({"rows": changed_rows("starts", above_published_full=-0.01)},),
     "one-layer": ({"extra": 0.0},),
     "gd++-floor": ({"factor": 1.5},),
     "oracle": ({"factor": 1.2},),
@@ -469,6 +483,10 @@ FIGURE_COLUMNS: dict[str, tuple[str, ...]] = {
     "6": ("noise", "method", "layers", "noise_std", "adjusted_loss", "standard_error", "unadjusted_loss"),
     "7": ("method", "layers", "layer", "noise_std", "std_over_seeds", "adjusted_loss"),
     "8": ("noise", "method", "heads", "layers", "excess", "standard_error", "bayes_floor"),
+    "dynamics": (
+        *("method", "layers", "noise", "step", "layer", "ω_xx", "ω_xy", "ω_yx", "ω_yy"),
+        *("adjusted_loss", "standard_error", "published_loss"),
+    ),
     "robustness": (
         *("method", "layers", "noise", "contexts", "damped"),
         *ROBUSTNESS_COLUMNS,

@@ -47,7 +47,7 @@ COMMANDS = {
         "experiment",
         "Run an experiment and store its rows with its settings and seed. An interrupted one is resumed.",
         "[OPTIONS] {name}",
-        "--out= --seed=",
+        "--out= --run= --seed=",
     ),
     "explain": Command(
         "explain",

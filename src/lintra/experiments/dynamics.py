@@ -30,7 +30,7 @@ class Dynamics(AbstractExperiment):
         noise: Noise prior, at n = 20 and d = 10. Default: `uniform(0,5)`.
         models: Families and numbers of layers. Default: DIAG with 4 layers, and FULL with 4.
         num_steps: Number of steps; the paper has 200,000. Default: 10,000.
-        learning_rate: Adam's rate on P and Q as printed; the paper has 1e-4. Default: 1e-3.
+        learning_rate: Adam's rate on P and Q as printed; the paper has 1e-4. Default: 4e-4.
         record_every: Number of steps between two rows. Default: 100.
     """
 
@@ -38,7 +38,7 @@ class Dynamics(AbstractExperiment):
     noise: str = "uniform(0,5)"
     models: tuple[tuple[str, int], ...] = (("diag", 4), ("full", 4))
     num_steps: int = 10_000
-    learning_rate: float = 1e-3
+    learning_rate: float = 4e-4
     record_every: int = 100
 
     def parts(self) -> list[str]:

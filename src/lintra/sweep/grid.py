@@ -25,8 +25,7 @@ from lintra.training.warm_starts import smaller_spec
 
 _COSTS = {"gd++": (1.5, 0.5), "diag": (5.0, 2.2)}  # approximate seconds, and seconds per layer and head
 _DESCENT_COST = (22.0, 6.0)  # of families that are trained by gradient descent
-_STEP_COSTS = {"gd++": 0.001, "diag": 0.001}  # of a step of the paper's recipe: seconds per start, layer and head
-_STEP_COST = 0.006, 0.003  # seconds for its sequences, and per start, layer and head of other families
+_STEP_COST = 3e-3, 4e-4  # of the paper's recipe: seconds for the sequences, and per start, layer and head
 _ONE_SEED = ("gd++",)  # families that are fitted without sequences, of which grids have one seed
 
 
@@ -73,8 +72,8 @@ class Cell:
         """Approximate duration of its training, in seconds."""
         size = self.spec.num_layers * self.spec.num_heads
         if isinstance(self.recipe, Paper):
-            layer = _STEP_COSTS.get(self.spec.family, _STEP_COST[1])
-            return self.recipe.num_steps * (_STEP_COST[0] + layer * size * self.recipe.num_starts)
+            once, layer = _STEP_COST
+            return self.recipe.num_steps * (once + layer * size * self.recipe.num_starts)
         once, layer = _COSTS.get(self.spec.family, _DESCENT_COST)
         return once + layer * size
 
