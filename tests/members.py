@@ -177,7 +177,7 @@ def baselines(problem: NoisyRegression = PROBLEM) -> dict[str, AbstractPredictor
     found |= {
         "unit-blind bayes": UnitBlindBayes("uniform(0,2)"),
         "shrinkage": Shrinkage(2.0, 0.3, 4.0),
-        "full with free diagonals": FreeDiagonal.random(
+        "free diagonals": FreeDiagonal.random(
             2, dim=problem.dim, num_examples=problem.num_examples, scale=0.3, key=KEY
         ),
     }
@@ -209,9 +209,12 @@ LAYERED = {name: value for name, value in PREDICTORS.items() if isinstance(value
 NOT_EQUIVARIANT = frozenset({"full"})
 """Families that have parameters of their own for each input, and so depend on the basis and on signs."""
 
-ROTATION_EQUIVARIANT = {
+ODD_IN_LABELS = {
     name: value for name, value in PREDICTORS.items() if not any(family in name for family in NOT_EQUIVARIANT)
 }
+"""Predictors that have the opposite weights for the opposite labels."""
+
+ROTATION_EQUIVARIANT = {name: value for name, value in ODD_IN_LABELS.items() if name != "free diagonals"}
 
 FOLLOWS_THE_UNIT = frozenset(
     {
