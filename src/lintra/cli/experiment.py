@@ -1,7 +1,7 @@
 """The command `experiment`: run the training that claims and figures judge, and store its rows."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -29,7 +29,7 @@ def experiment(
     arguments.one_of("name", name, tuple(EXPERIMENTS))
     if (run is not None) != (name == PaperRecipe.name):
         raise ValueError(f"`run` is the folder for {PaperRecipe.name}, and for it alone, got {run} for {name}.")
-    settings = {"seed": seed} if run is None else {"folder": str(run)}
+    settings: dict[str, Any] = {"seed": seed} if run is None else {"folder": str(run)}
     path = out or Path("experiments") / f"{name}.json"
     check_file(path)
     enable_compilation_cache()
