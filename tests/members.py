@@ -28,6 +28,8 @@ from lintra.evaluation.noise_profile import Profile
 from lintra.evaluation.robustness import CONTEXT_KINDS, Robustness
 from lintra.evaluation.table1_column import DEPTHS, Column, Table1Column, Table1Row
 from lintra.evaluation.trimmed_losses import TrimmedLosses
+from lintra.experiments import stored_rows
+from lintra.experiments.free_diagonal import FreeDiagonal
 from lintra.figures import FIGURES
 from lintra.figures.figure4 import Matrices
 from lintra.models import FAMILIES, AbstractModel, GDPlusPlus, adapters
@@ -179,6 +181,9 @@ def baselines(problem: NoisyRegression = PROBLEM) -> dict[str, AbstractPredictor
     found |= {
         "unit-blind bayes": UnitBlindBayes("uniform(0,2)"),
         "shrinkage": Shrinkage(2.0, 0.3, 4.0),
+        "free diagonals": FreeDiagonal.random(
+            2, dim=problem.dim, num_examples=problem.num_examples, scale=0.3, key=KEY
+        ),
     }
     others = [name for name in PRIORS if name in PRIOR_EXAMPLES and name != problem.noise.name]
     return found | {f"bayes {text}": Bayes(text) for text in (PRIOR_EXAMPLES[name][0].text for name in others)}
@@ -208,9 +213,12 @@ LAYERED = {name: value for name, value in PREDICTORS.items() if isinstance(value
 NOT_EQUIVARIANT = frozenset({"full"})
 """Families that have parameters of their own for each input, and so depend on the basis and on signs."""
 
-ROTATION_EQUIVARIANT = {
+ODD_IN_LABELS = {
     name: value for name, value in PREDICTORS.items() if not any(family in name for family in NOT_EQUIVARIANT)
 }
+"""Predictors that have the opposite weights for the opposite labels."""
+
+ROTATION_EQUIVARIANT = {name: value for name, value in ODD_IN_LABELS.items() if name != "free diagonals"}
 
 FOLLOWS_THE_UNIT = frozenset(
     {
@@ -291,19 +299,29 @@ PERTURBATIONS: dict[str, AbstractPerturbation] = {
 
 # Claims
 
+
+def changed_rows(experiment: str, **values: Any) -> list[dict[str, Any]]:
+    """The stored rows of an experiment, as they would be if it had found something else."""
+    return [row | values for row in stored_rows(experiment)]
+
+
 BROKEN_CLAIMS: dict[str, tuple[dict[str, Any], ...]] = {
     "theorem-4.1": ({"readout": 1.0},),
     "theorem-4.2": ({"power": -1.0},),
     "lemma-4.3": ({"sign": 1.0},),
     "lemma-4.4": ({"power": 1}, {"half": -1.0}),
     "eqs-8-10": ({"index": "lhj,lhi->lij"},),
+    "equation-8": ({"rows": changed_rows("equation-8", spread=0.3)},),
     "more-heads": ({"gain": 0.01},),
+    "equation-6": ({"rows": changed_rows("equation-6", gdpp_share=0.5)},),
     "theorem-5.1": ({"shrink": lambda excess: convergence.spread(excess) * Decimal("1.1")},),
     "lemma-a.2": ({"error": 0.5},),
     "lemma-a.3": ({"third": 0.3}, {"limit": 2.0}),
+    "appendix-a.4": ({"power": 1.0}, {"step_inputs": "x"}),
     "section-5.2": ({"exponent": 1.0},),
     "theorem-5.2": ({"sign": 1.0}, {"power": -0.5}),
     "section-5.3": ({"term": "Σr²"},),
+    "section-6": ({"rows": changed_rows("starts", above_published_full=-0.01)},),
     "one-layer": ({"extra": 0.0},),
     "gd++-floor": ({"factor": 1.5},),
     "oracle": ({"factor": 1.2},),
@@ -526,6 +544,10 @@ FIGURE_COLUMNS: dict[str, tuple[str, ...]] = {
     "8": (
         *("noise", "method", "heads", "layers", "excess", "standard_error", "bayes_floor"),
         *(*OF_MEANS, "worst", "num_sequences"),
+    ),
+    "dynamics": (
+        *("method", "layers", "noise", "step", "layer", "ω_xx", "ω_xy", "ω_yx", "ω_yy"),
+        *("adjusted_loss", "standard_error", "published_loss"),
     ),
     "robustness": (
         *("method", "layers", "noise", "contexts", "damped"),

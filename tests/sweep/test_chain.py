@@ -1,10 +1,14 @@
 import errno
+import importlib
 import os
 
 import pytest
 
+from lintra.evaluation import closed_form
 from lintra.problem.noisy_regression import NoisyRegression
-from lintra.sweep import Store, chain, store, train_chain
+from lintra.sweep import Cell, Store, chain, store, train_chain
+from lintra.training import Paper
+from lintra.training.descent.descent import Descent
 from lintra.zoo import model_file
 
 
@@ -56,3 +60,54 @@ def test_a_disk_that_turns_read_only_in_the_middle_and_a_second_start_that_compl
     assert "the store cannot be used: [Errno 30] Read-only file system" in failures[0].reason
     assert train_chain(cells, str(tmp_path)) == []
     assert Store(tmp_path).missing(cells) == []
+
+
+sweep_chain = importlib.import_module("lintra.sweep.chain")  # the name is the function's in `lintra.sweep`
+PAPER = Paper(num_starts=2, num_steps=3000, batch_size=16)  # three units of work
+
+
+@pytest.fixture
+def _with_checkpoints(monkeypatch):
+    """Checkpoints for every cell, after every unit of work."""
+    monkeypatch.setattr(sweep_chain, "_LONG", 0.0)
+    monkeypatch.setattr(sweep_chain, "_INTERVAL", 0.0)
+
+
+def papers_cells() -> tuple[Cell, ...]:
+    return chain(NoisyRegression(2, 6, "choice(1,3)"), 1, families=("gd++", "diag", "full"), recipe=PAPER)
+
+
+@pytest.mark.usefixtures("_with_checkpoints")
+def test_a_cell_of_the_papers_recipe_resumes_from_its_checkpoint_and_ends_in_the_same_bytes(tmp_path, monkeypatch):
+    cell = papers_cells()[1]
+    stores = {name: Store(tmp_path / name) for name in ("whole", "resumed")}
+    for empty_store in stores.values():
+        empty_store.prepare()
+    assert train_chain((cell,), str(tmp_path / "whole")) == []
+    real, calls = Descent.advance, []
+
+    def advance(self, state, data):
+        calls.append(int(state.step))
+        if len(calls) == 3:
+            raise RuntimeError("the worker was interrupted")
+        return real(self, state, data)
+
+    monkeypatch.setattr(Descent, "advance", advance)
+    (failure,) = train_chain((cell,), str(tmp_path / "resumed"))
+    assert "interrupted" in failure.reason
+    assert train_chain((cell,), str(tmp_path / "resumed")) == []
+    assert calls == [0, 1000, 2000, 2000]  # the last unit of work alone was done again
+    assert stores["resumed"].path(cell).read_bytes() == stores["whole"].path(cell).read_bytes()
+    assert stores["resumed"].card(cell)["settings"]["recipe"] == "paper"
+    assert not list((tmp_path / "resumed" / ".runs").iterdir())
+
+
+def test_a_column_of_the_papers_recipe_at_one_hundredth_of_its_steps_learns(tmp_path):
+    store = Store(tmp_path)
+    store.prepare()
+    cells = papers_cells()
+    assert train_chain(cells, str(tmp_path)) == []
+    losses = {cell.spec.family: store.card(cell)["selection"]["validation_loss"] for cell in cells}
+    zero = closed_form.adjusted(cells[0].spec.problem.dim / 2, cells[0].spec.problem)
+    best = closed_form.adjusted(closed_form.one_layer_loss(cells[0].spec.problem), cells[0].spec.problem)
+    assert all(best - 0.02 < loss < (best + zero) / 2 for loss in losses.values()), (losses, best, zero)

@@ -2,7 +2,7 @@ import pytest
 
 from lintra.problem.noisy_regression import NoisyRegression
 from lintra.sweep import GRIDS, Cell, Store, grid, shard, train_chain
-from lintra.training import Fast, ModelSpec
+from lintra.training import Fast, ModelSpec, Paper
 from lintra.training.version import TRAINING_VERSION
 
 
@@ -46,3 +46,14 @@ def test_the_hash_follows_everything_that_the_result_follows_from():
     ]
     assert len({cell.digest for cell in cells}) == len(cells)
     assert cells[0].digest == Cell(ModelSpec("diag", 1, "fixed(1.0)")).digest
+
+
+def test_the_grid_of_the_papers_recipe_has_every_cell_of_table_1_as_a_chain_of_its_own():
+    chains = GRIDS["table1"](noises=("uniform(0,5)", "choice(1,3)"), recipe=Paper())
+    cells = [cell for cells in chains for cell in cells]
+    assert len(chains) == len(cells) == 21 + 24
+    assert all(cell.recipe == Paper() and cell.parents() == {} for cell in cells)
+    assert {cell.digest for cell in cells}.isdisjoint(cell.digest for cells in GRIDS["table1"]() for cell in cells)
+    shares = [shard(chains, number, 8) for number in range(1, 9)]
+    assert sorted(str(cells) for share in shares for cells in share) == sorted(map(str, chains))
+    assert Cell(ModelSpec("full", 7, "fixed(1)"), recipe=Paper()).cost > 1000

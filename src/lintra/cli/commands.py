@@ -43,6 +43,12 @@ COMMANDS = {
         "--noise= --examples= --context= --rescale --no-rescale --every-layer --no-every-layer "
         "--method= --sequences= --seed= --protocol= --repetitions= --tail --json",
     ),
+    "experiment": Command(
+        "experiment",
+        "Run an experiment and store its rows with its settings and seed. An interrupted one is resumed.",
+        "[OPTIONS] {name}",
+        "--out= --run= --seed=",
+    ),
     "explain": Command(
         "explain",
         "What a model does: its ω, how layers rescale and step, the noise it acts on, what it needs, its damping.",
@@ -89,7 +95,7 @@ COMMANDS = {
         "sweep",
         "Train a grid of models. Stored models are not trained again, so an interrupted sweep is resumed.",
         "[OPTIONS] {grid}",
-        "--store= --noise= --layers= --workers= --shard= --scheduler= --scheduler-file= --json",
+        "--store= --noise= --layers= --recipe= --steps= --workers= --shard= --scheduler= --scheduler-file= --json",
     ),
     "theory": Command(
         "theory",

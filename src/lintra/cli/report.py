@@ -16,7 +16,7 @@ from lintra.runtime.processes import ProcessExecutor, num_cores
 
 @app.command()
 def figure(
-    number: Annotated[list[str], typer.Argument(help="Which: 1 to 8, or robustness.")],
+    number: Annotated[list[str], typer.Argument(help="Which: 1 to 8, robustness or dynamics.")],
     out: Annotated[Path, typer.Option(help="Folder for pictures and numbers.")] = Path("figures"),
     zoo_file: ZooFile = None,
     sequences: ColumnSequences = 200_000,

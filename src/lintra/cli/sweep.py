@@ -19,6 +19,8 @@ from lintra.sweep.scheduler import run_sweep
 from lintra.sweep.store import Store
 from lintra.training.memory import require_memory
 from lintra.training.recipes import RECIPES
+from lintra.training.recipes.base import AbstractRecipe
+from lintra.training.recipes.fast import Fast
 
 
 @app.command()
@@ -27,6 +29,12 @@ def sweep(
     store: Annotated[Path, typer.Option(help="Folder for the models, the same for all grids.")] = STORE,
     noise: Annotated[list[str] | None, typer.Option(help="Only these noise priors; may be repeated.")] = None,
     layers: Annotated[int | None, typer.Option(help="Largest number of layers.")] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help=f"How to train: {' or '.join(RECIPES)}; default: the grid's.")
+    ] = None,
+    num_steps: Annotated[
+        int | None, typer.Option("--steps", help="Number of steps; default: the recipe's. Needs --recipe.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes on this machine, of one thread each.")] = num_cores(),
     shard: Annotated[str | None, typer.Option(help="One part of the grid only, e.g. 2/8.")] = None,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:port.")] = None,
@@ -36,9 +44,11 @@ def sweep(
     """Train a grid of models. Stored models are not trained again, so an interrupted sweep is resumed."""
     arguments.one_of("grid", grid, tuple(GRIDS))
     arguments.whole_number("workers", workers)
+    how = _parse_recipe(recipe, num_steps)
     if layers is not None:
-        _check_depth(layers)
-    part = {"noises": noise and [str(parse_noise(text)) for text in noise], "num_layers": layers}
+        _check_depth(layers, how or Fast())
+    noises = noise and [str(parse_noise(text)) for text in noise]
+    part = {"noises": noises, "num_layers": layers, "recipe": how}
     chains = GRIDS[grid](**{name: value for name, value in part.items() if value is not None})
     if shard is not None:
         chains = select_shard(chains, *_parse_shard(shard))
@@ -72,7 +82,17 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(number), int(num_shards)
 
 
-def _check_depth(num_layers: int) -> None:
+def _parse_recipe(name: str | None, num_steps: int | None) -> AbstractRecipe | None:
+    """The recipe of this name and number of steps, or `None` for that of the grid."""
+    if name is None:
+        if num_steps is not None:
+            raise ValueError(f"`num_steps` needs a recipe: give `recipe` as well, got {num_steps} steps alone.")
+        return None
+    arguments.one_of("recipe", name, tuple(RECIPES))
+    return RECIPES[name](**({} if num_steps is None else {"num_steps": num_steps}))
+
+
+def _check_depth(num_layers: int, recipe: AbstractRecipe) -> None:
     """Reject a grid whose deepest models cannot be trained, before its cells are listed."""
     spec = ModelSpec("full", arguments.whole_number("layers", num_layers), "fixed(1)")
-    require_memory(spec, RECIPES["fast"](), num_sequences=1)
+    require_memory(spec, recipe, num_sequences=1)

@@ -1,4 +1,4 @@
-"""The paper's figures and two more.
+"""The paper's figures and three more.
 
 Each is a module with a `CAPTION`, what it needs (`NEEDS`), `compute(results) -> rows` and `draw(rows) -> Figure`.
 """
@@ -8,7 +8,18 @@ from types import ModuleType
 
 from lintra.display import Row
 from lintra.evaluation.measurement import Results
-from lintra.figures import figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, robustness
+from lintra.figures import (
+    dynamics,
+    figure1,
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    figure7,
+    figure8,
+    robustness,
+)
 from lintra.figures.style import save, styled
 from lintra.registry import Registry
 
@@ -20,7 +31,7 @@ FIGURES: Registry[ModuleType] = Registry(
             (figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8), 1
         )
     }
-    | {"robustness": robustness},
+    | {"robustness": robustness, "dynamics": dynamics},
 )
 """Figures by number or name, each a module. A package adds its own by an entry point of `lintra.figures`."""
 

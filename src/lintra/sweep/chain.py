@@ -1,5 +1,6 @@
 """Training of one chain of a sweep, cell by cell in one process."""
 
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,14 @@ from lintra.kernel.precision import in_64_bits
 from lintra.runtime.progress import LastMetrics
 from lintra.sweep.grid import Cell, Chain
 from lintra.sweep.store import Store
+from lintra.training.checkpoints import RunFolder, versions
 from lintra.training.loop import run_stages, training_key
 from lintra.training.stage import Cache
 from lintra.training.warm_starts import WarmStarts
+
+_LONG = 300.0  # seconds of training from which a cell has checkpoints
+_INTERVAL = 60.0  # seconds between two of them
+_RUN_FIELDS = ("stage", "name", "seconds")  # of the metrics of a run folder, which are not of the model
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,23 @@ def train_cell(cell: Cell, store: Store, cache: Cache | None = None) -> None:
     with store.lock(cell):
         if store.holds(cell):
             return  # another process has trained it meanwhile
-        started, metrics = time.monotonic(), LastMetrics()
+        started = time.monotonic()
         stages = cell.recipe.stages(cell.spec, training_key(cell.seed), warm_starts)
-        model = run_stages(stages, warm_starts, cache, progress=metrics)[stages[-1].name]
-        store.write(cell, model, metrics.values, time.monotonic() - started)
+        run = _run_folder(cell, store)
+        metrics = LastMetrics(values={} if run is None else run.last_metrics)
+        try:
+            model = run_stages(stages, warm_starts, cache, run=run, progress=metrics)[stages[-1].name]
+        finally:
+            if run is not None:
+                run.close()
+        values = {name: value for name, value in metrics.values.items() if name not in _RUN_FIELDS}
+        store.write(cell, model, values, time.monotonic() - started + (0.0 if run is None else run.seconds))
+        if run is not None:
+            shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def _run_folder(cell: Cell, store: Store) -> RunFolder | None:
+    """A folder for checkpoints of a cell that takes long, so that it is resumed. `None` for others."""
+    if cell.cost < _LONG or cell.parents():  # warm starts are not stored in a run folder
+        return None
+    return RunFolder(store.folder / ".runs" / cell.digest, cell.content(), versions(), interval=_INTERVAL)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from lintra import arguments
 from lintra.kernel.precision import in_64_bits
+from lintra.theory.appendix_a4 import appendix_a_4
 from lintra.theory.check import Check, ClaimResult, LineFit
 from lintra.theory.convergence import lemma_a_2, lemma_a_3, theorem_5_1
 from lintra.theory.damped import damped_weights
@@ -15,6 +16,7 @@ from lintra.theory.implicit import equations_8_to_10, lemma_4_3, lemma_4_4, theo
 from lintra.theory.noise_levels import section_5_2, section_5_3, theorem_5_2
 from lintra.theory.optima import best_polynomial, known_noise, more_heads, one_layer, unknown_noise
 from lintra.theory.quadratic import theorem_4_2
+from lintra.theory.trained import equation_6, equation_8, section_6
 
 CLAIMS: dict[str, Callable[[], ClaimResult]] = {
     "theorem-4.1": theorem_4_1,
@@ -22,13 +24,17 @@ CLAIMS: dict[str, Callable[[], ClaimResult]] = {
     "lemma-4.3": lemma_4_3,
     "lemma-4.4": lemma_4_4,
     "eqs-8-10": equations_8_to_10,
+    "equation-8": equation_8,
     "more-heads": more_heads,
+    "equation-6": equation_6,
     "theorem-5.1": theorem_5_1,
     "lemma-a.2": lemma_a_2,
     "lemma-a.3": lemma_a_3,
+    "appendix-a.4": appendix_a_4,
     "section-5.2": section_5_2,
     "theorem-5.2": theorem_5_2,
     "section-5.3": section_5_3,
+    "section-6": section_6,
     "one-layer": one_layer,
     "gd++-floor": best_polynomial,
     "oracle": known_noise,

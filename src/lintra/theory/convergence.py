@@ -110,7 +110,7 @@ def lemma_a_2(error: float = 1.0) -> ClaimResult:
     for epsilon in (0.1, 1e-3):
         worst = 0.0
         for _ in range(50):
-            x, y = _context(rng, np.linspace(1.0, 1.0 + epsilon, 6))
+            x, y = random_context(rng, np.linspace(1.0, 1.0 + epsilon, 6))
             best = np.linalg.lstsq(x, y, rcond=None)[0]
             worst = max(worst, float(np.linalg.norm(y @ x - best) / np.linalg.norm(best)))
         statement = f"error of one step, the worst of 50 contexts with ε = {epsilon:g}"
@@ -154,7 +154,7 @@ def _shrunk(kappa: float, third: float) -> float:
 def _on_a_context(shrink: Callable[[Decimal], Decimal]) -> Check:
     """The construction as a model, on a context with κ = 50 and noise, against the recursion of the spread."""
     rng, kappa, layers = np.random.default_rng(1), 50.0, 7
-    x, y = _context(rng, np.concatenate([[1 / kappa], rng.uniform(1 / kappa, 1, size=4), [1.0]]))
+    x, y = random_context(rng, np.concatenate([[1 / kappa], rng.uniform(1 / kappa, 1, size=4), [1.0]]))
     rates = construction(kappa, layers)
     model = GDPlusPlus(rates[:, None] * len(x), len(x), x.shape[1])
     best = np.linalg.lstsq(x, y, rcond=None)[0]
@@ -187,7 +187,7 @@ def _in_many_digits(shrink: Callable[[Decimal], Decimal]) -> Check:
     )
 
 
-def _context(rng: np.random.Generator, eigenvalues: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def random_context(rng: np.random.Generator, eigenvalues: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A noisy context whose Σ has these eigenvalues."""
     dim = len(eigenvalues)
     left = np.linalg.qr(rng.normal(size=(3 * dim, dim)))[0]

@@ -2,7 +2,7 @@
 
 import abc
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Array, Key
 
@@ -13,7 +13,14 @@ from lintra.training.warm_starts import NO_WARM_STARTS, WarmStarts
 
 @dataclass(frozen=True)
 class AbstractRecipe(abc.ABC):
-    """How to train. A recipe is a frozen dataclass of settings, which it validates in `__post_init__`."""
+    """How to train. A recipe is a frozen dataclass of settings, which it validates in `__post_init__`.
+
+    Attributes:
+        uses_warm_starts: Whether its stages use warm starts. If not, the cells of a sweep do not depend on each
+            other.
+    """
+
+    uses_warm_starts: ClassVar[bool] = True
 
     @abc.abstractmethod
     def stages(

@@ -8,6 +8,7 @@ a while (see `lintra.training.descent`). A model never returns to an earlier one
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from jaxtyping import Array, Key
 
@@ -42,6 +43,7 @@ class Paper(AbstractRecipe):
         dtype: Precision, `float32` (default) or `float64`.
     """
 
+    uses_warm_starts: ClassVar[bool] = False
     num_starts: int = 5
     objective: str = "query"
     num_steps: int = 200_000
