@@ -11,9 +11,9 @@ from lintra import zoo
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.evaluation.table1_column import Table1Column, Table1Row
 from lintra.explorer.page import page as fill_page
-from lintra.report.claims import StatementResult
 from lintra.report.page import Picture
 from lintra.report.page import page as report_html
+from lintra.report.statements import StatementResult
 from lintra.zoo import tensors as tensor_files
 from page_visit import Visit
 
