@@ -40,17 +40,16 @@ def measure_fields(
     Returns:
         Fields of a card by name: losses as printed, losses as used under `damped`, and those of the gate.
     """
-    printed = {name: model.without_damping() for name, model in models.items()}
-    used = {name: m.with_damping() for name, m in models.items() if m.stored_damping is not None}
-    settings = {"num_sequences": num_sequences, "key": key, "progress": progress}
-    losses = evaluate(printed, problem, **settings)
-    fields = {name: _losses(losses, name) | {"sequences": num_sequences} for name in models}
-    if used:
-        damped = evaluate(used, problem, **settings)
-        fields = {
-            name: field | ({"damped": _losses(damped, name)} if name in used else {})
-            for name, field in fields.items()
-        }
+    # As printed and damped on the same sequences, so that these are drawn and the oracle is computed once.
+    forms = {name: model.without_damping() for name, model in models.items()}
+    used = {name: f"{name} damped" for name, model in models.items() if model.stored_damping is not None}
+    forms |= {used[name]: models[name].with_damping() for name in used}
+    losses = evaluate(forms, problem, num_sequences=num_sequences, key=key, progress=progress)
+    fields: dict[str, dict[str, Any]] = {
+        name: _losses(losses, name) | {"sequences": num_sequences} for name in models
+    }
+    for name in used:
+        fields[name]["damped"] = _losses(losses, used[name])
     gate = judge_models(
         models, problem, num_sequences=gate_sequences, state_folder=state_folder, progress=progress
     )

@@ -170,7 +170,8 @@ def _measure_models(
     groups: dict[_Problem, dict[str, AbstractModel]] = {}
     for name, model in models.items():
         groups.setdefault(problems[name], {})[name] = model
-    memory.require_losses(num_sequences, max(map(len, groups.values()), default=0))
+    num_forms = 2  # as printed and damped
+    memory.require_losses(num_sequences, num_forms * max(map(len, groups.values()), default=0))
     largest_first = sorted(groups.items(), key=lambda item: -len(item[1]))
     counts = num_sequences, gate_sequences
     futures = {
