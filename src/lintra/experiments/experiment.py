@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lintra import arguments
 from lintra.display import Row
-from lintra.experiments.stored import Part, StoredExperiment
+from lintra.experiments.stored import StoredExperiment, StoredPart
 from lintra.kernel.precision import in_64_bits
 from lintra.runtime.progress import SILENT, Progress
 from lintra.training.checkpoints import versions
@@ -66,7 +66,7 @@ def run_experiment(experiment: AbstractExperiment, path: Path, *, progress: Prog
         started = time.monotonic()
         with in_64_bits():
             rows = experiment.run(part, progress)
-        done = Part(round(time.monotonic() - started, 1), rows)
+        done = StoredPart(round(time.monotonic() - started, 1), rows)
         stored = replace(stored, parts=stored.parts | {part: done})
         stored.write(path)
     return stored

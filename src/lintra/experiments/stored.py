@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent.parent / "data"
 
 
 @dataclass(frozen=True)
-class Part:
+class StoredPart:
     """The rows of one part, and how long it took.
 
     Attributes:
@@ -39,7 +39,7 @@ class StoredExperiment:
     name: str
     settings: dict[str, Any]
     versions: dict[str, str]
-    parts: dict[str, Part] = field(default_factory=dict)
+    parts: dict[str, StoredPart] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[Row]:
@@ -67,7 +67,7 @@ class StoredExperiment:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content.pop("format") != _FORMAT:
                 raise ValueError("another format")
-            parts = {name: Part(**part) for name, part in content.pop("parts").items()}
+            parts = {name: StoredPart(**part) for name, part in content.pop("parts").items()}
             return cls(**content, parts=parts)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"`path` '{path}' is no stored experiment: {error}.") from None
