@@ -20,12 +20,14 @@ from lintra.report.statements import markdown_table
 from lintra.runtime.files import write_atomic
 
 DOCS = Path(__file__).parent
-PAGES = (DOCS / "results.md", DOCS / "statements.md")
+PAGES = (DOCS.parent / "README.md", DOCS / "results.md", DOCS / "statements.md")
 _MARK = re.compile(r"^<!-- (?:table: (?P<name>[\w-]+)|(?P<end>end)) -->$", re.MULTILINE)
 _LARGE_LOSS = 1000  # a loss that shows a divergence; zero weights have 5 on average at d = 10
 _BASELINES = {"const-ridge": "ConstRR", "ada-ridge": "AdaRR", "tuned-ridge": "TunedRR"}
 _FAMILIES = {("diag", "1"): "Diag", ("diag", "2"): "Diag, two heads", ("full", "1"): "Full"}
 _DEPTHS = ("7", "10", "12")
+_HEADLINE = ("uniform(0,2)", "uniform(0,3)", "uniform(0,5)", "uniform(0,7)", "choice(1,3)", "choice(1,3,5)")
+_HEADLINE_FAMILIES = {"gd++": "GD++", "diag": "Diag", "full": "Full"}
 
 
 def tails(cards: Mapping[str, Row]) -> str:
@@ -49,6 +51,19 @@ def tails(cards: Mapping[str, Row]) -> str:
     if not rows:
         return "None."
     return markdown([row for *_, row in sorted(rows, key=lambda row: row[:2])])
+
+
+def headline(table1: Sequence[Row]) -> str:
+    """Losses of models with seven layers at some priors, with the printed ones in brackets."""
+    cells = {(row["method"], row["layers"], row["noise"]): row for row in table1}
+    rows = []
+    for noise in _HEADLINE:
+        row = {"noise prior": noise}
+        for family, label in _HEADLINE_FAMILIES.items():
+            cell = cells[family, "7", noise]
+            row[label] = f"{_loss(cell)} ({float(cell['paper']):g})"
+        rows.append(row | {"Bayes floor": _loss(cells["bayes", "", noise])})
+    return markdown(rows)
 
 
 def baselines(table1: Sequence[Row]) -> str:
@@ -129,6 +144,8 @@ def available_tables(report: Path | None = None) -> dict[str, Callable[[], str]]
     }
     if report is not None:
         tables |= {
+            "headline": lambda: headline(read_csv(report / "table1.csv")),
+            "summary": lambda: bullets((report / "summary.txt").read_text(encoding="utf-8").splitlines()),
             "baselines": lambda: baselines(read_csv(report / "table1.csv")),
             "above-paper": lambda: above_paper(
                 read_csv(report / "table1.csv"), read_csv(report / "table1-details.csv")
@@ -139,7 +156,7 @@ def available_tables(report: Path | None = None) -> dict[str, Callable[[], str]]
     return tables
 
 
-REPORT_TABLES = ("baselines", "above-paper", "figure8", "statements")
+REPORT_TABLES = ("headline", "summary", "baselines", "above-paper", "figure8", "statements")
 """Tables that need the files of `lintra report`."""
 
 
@@ -179,6 +196,11 @@ def markdown(rows: Sequence[Row]) -> str:
     """Write rows as a table."""
     lines: list[Iterable[Any]] = [rows[0], ["---"] * len(rows[0]), *(row.values() for row in rows)]
     return "\n".join(f"| {' | '.join(str(cell or '') for cell in line)} |" for line in lines)
+
+
+def bullets(sentences: Sequence[str]) -> str:
+    """Write sentences as a list."""
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def read_csv(path: Path) -> list[Row]:

@@ -20,6 +20,7 @@ from lintra.models.families import PAPER_FAMILIES
 from lintra.models.spec import ModelSpec
 from lintra.report.page import Picture, page
 from lintra.report.statements import STATEMENTS, check_statement, statement_rows
+from lintra.report.table1_summary import summarise
 from lintra.runtime.files import write_atomic
 from lintra.runtime.progress import SILENT, Progress
 from lintra.zoo.card import Card
@@ -63,6 +64,7 @@ def write_report(
     write_atomic(folder / "table1.csv", to_csv([row.to_row() for row in rows]).encode())
     write_atomic(folder / "table1-details.csv", to_csv([row.to_details() for row in rows]).encode())
     verdicts = [check_statement(statement, results) for statement in STATEMENTS]
+    write_atomic(folder / "summary.txt", "".join(f"{line}\n" for line in summarise(columns)).encode())
     write_atomic(folder / "statements.csv", to_csv(statement_rows(verdicts)).encode())
     pictures = []
     for name, module in FIGURES.items():
