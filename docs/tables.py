@@ -31,26 +31,34 @@ _HEADLINE_FAMILIES = {"gd++": "GD++", "diag": "Diag", "full": "Full"}
 
 
 def tails(cards: Mapping[str, Row]) -> str:
-    """Published models that diverge: with a loss above 1,000 on their card, or exploded sequences at the gate."""
+    """Published models that explode at the gate, or have a loss above 1,000 on their card; damped ones first."""
     rows = []
-    has_gate = any(card.get("gate_sequences") for card in cards.values())
     for name, card in cards.items():
-        worst = math.inf if card["worst"] is None else float(card["worst"])  # JSON has no infinity
-        counts = [card.get("num_exploded"), card.get("printed_num_exploded")]
-        if worst <= _LARGE_LOSS and not any(counts) and card.get("float32_safe", True):
-            continue
-        row = {"published model": f"`{name}`", "worst loss": _large(worst), "median loss": f"{card['median']:.3g}"}
-        if has_gate:
-            row |= {
-                "exploded damped": _count(counts[0]),
-                "damped in 32 bits": _count(card.get("float32_num_exploded")),
-                "exploded as printed": _count(counts[1]),
-                "worst of the gate, damped": _large(float(card.get("gate_worst", math.nan))),
+        forms = ("num_exploded", "float32_num_exploded", "printed_num_exploded")
+        counts = [card[form] for form in forms]
+        if any(counts) or card["worst"] > _LARGE_LOSS:
+            row = {
+                "published model": f"`{name}`",
+                "exploded damped": f"{counts[0]:,}",
+                "in 32 bits": f"{counts[1]:,}",
+                "as printed": f"{counts[2]:,}",
+                "worst damped": _large(card["gate_worst"]),
+                "worst as printed": _large(card["printed_gate_worst"]),
+                "median loss": f"{card['median']:.3g}",
             }
-        rows.append((-worst, name, row))
-    if not rows:
-        return "None."
-    return markdown([row for *_, row in sorted(rows, key=lambda row: row[:2])])
+            rows.append((-counts[0], -counts[2], -card["worst"], name, row))
+    return markdown([row for *_, row in sorted(rows, key=lambda row: row[:-1])]) if rows else "None."
+
+
+def gate(cards: Mapping[str, Row]) -> str:
+    """How many published models explode at the gate, by number of layers."""
+    columns = {"as printed": "printed_safe", "damped": "safe", "damped, in 32 bits": "float32_safe"}
+    rows = []
+    for depth in sorted({card["layers"] for card in cards.values()}):
+        at_depth = [card for card in cards.values() if card["layers"] == depth]
+        counts = {column: str(sum(not card[field] for card in at_depth)) for column, field in columns.items()}
+        rows.append({"layers": depth, "models": len(at_depth)} | counts)
+    return markdown(rows)
 
 
 def headline(table1: Sequence[Row]) -> str:
@@ -138,6 +146,7 @@ def lengths(rows: Sequence[Row]) -> str:
 def available_tables(report: Path | None = None) -> dict[str, Callable[[], str]]:
     """Return functions that write tables, by name: from cards and `docs/`, and from a report if one is given."""
     tables: dict[str, Callable[[], str]] = {
+        "gate": lambda: gate(zoo.published().cards),
         "tails": lambda: tails(zoo.published().cards),
         "regressions": lambda: regressions(read_csv(DOCS / "regressions.csv")),
         "lengths": lambda: lengths(read_csv(DOCS / "regressions-lengths.csv")),

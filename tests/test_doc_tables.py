@@ -11,6 +11,7 @@ from lintra.display import to_csv
 from lintra.evaluation.estimate import ProtocolQuantiles, Tail
 from lintra.evaluation.paper import NOISES
 from lintra.evaluation.table1_column import Table1Row
+from lintra.models.families import PAPER_FAMILIES
 
 ROOT = Path(__file__).parent.parent
 
@@ -62,6 +63,10 @@ def test_tables_of_a_report_are_made_from_the_files_that_it_writes(tmp_path):
         for method in ("const-ridge", "ada-ridge", "tuned-ridge", "bayes")
     ]
     rows += [table1_row("full", 3, "uniform(0,3)", 0.5, "above"), table1_row("full", 4, NOISES[0], 0.5, "below")]
+    rows += [table1_row(family, 7, noise, 0.5, "level") for family in PAPER_FAMILIES for noise in NOISES]
+    (tmp_path / "summary.txt").write_text("One.\nTwo.\n")
+    statement = {"source": "§6", "statement": "A.", "verdict": "holds", "measured": "1 ± 0."}
+    (tmp_path / "statements.csv").write_text(to_csv([statement]))
     (tmp_path / "table1.csv").write_text(to_csv([row.to_row() for row in rows]))
     (tmp_path / "table1-details.csv").write_text(to_csv([row.to_details() for row in rows]))
     excess = {"excess": 0.00563, "standard_error": 0.00003, "bayes_floor": 0.039}
@@ -73,6 +78,10 @@ def test_tables_of_a_report_are_made_from_the_files_that_it_writes(tmp_path):
     ]
     (tmp_path / "figure8.csv").write_text(to_csv(figure8))
     written = {name: table() for name, table in tables.available_tables(tmp_path).items()}
+    assert written["summary"] == "- One.\n- Two."
+    assert written["statements"].endswith("| §6 | A. | holds | 1 ± 0. |")
+    cells = " | ".join(["0.500 ± 0.005 (0.25)"] * 3)
+    assert f"| uniform(0,5) | {cells} | 0.500 ± 0.005 |" in written["headline"]
     assert len(written["baselines"].split("\n")) == 2 + len(NOISES)
     assert "| uniform(0,5) | 0.500 ± 0.005 | *0.25* |" in written["baselines"]
     assert written["above-paper"].split("\n")[2:] == ["| full-3 at uniform(0,3) | 0.5 | 0.25 … 1 | 0.25 |"]
@@ -83,26 +92,37 @@ def test_tables_of_a_report_are_made_from_the_files_that_it_writes(tmp_path):
     ]
 
 
+def tail_card(worst, damped, single, printed):
+    counts = {"num_exploded": damped, "float32_num_exploded": single, "printed_num_exploded": printed}
+    return {"worst": worst, "median": 0.0596, "gate_worst": 63.2, "printed_gate_worst": 1.7e8} | counts
+
+
 def test_the_table_of_tails_has_the_models_with_a_large_loss_and_those_that_fail_the_gate():
     cards = {
-        "calm": {"worst": 3.0, "median": 0.1},
-        "infinite": {"worst": None, "median": 0.1},
-        "large": {"worst": 349_685.2, "median": 0.0596},
-        "huge": {"worst": 1.7e8, "median": 0.1},
+        "calm": tail_card(3.0, 0, 0, 0),
+        "large": tail_card(349_685.2, 0, 0, 0),
+        "infinite": tail_card(math.inf, 0, 0, 2),
+        "single": tail_card(3.0, 0, 1, 0),
+        "unsafe": tail_card(3.0, 1_200, 1, 9),
     }
     lines = tables.tails(cards).split("\n")
     assert lines[2:] == [
-        "| `infinite` | infinite | 0.1 |",
-        "| `huge` | 1.7e8 | 0.1 |",
-        "| `large` | 349,685 | 0.0596 |",
+        "| `unsafe` | 1,200 | 1 | 9 | 63 | 1.7e8 | 0.0596 |",
+        "| `infinite` | 0 | 0 | 2 | 63 | 1.7e8 | 0.0596 |",
+        "| `large` | 0 | 0 | 0 | 63 | 1.7e8 | 0.0596 |",
+        "| `single` | 0 | 1 | 0 | 63 | 1.7e8 | 0.0596 |",
     ]
-    gate = {"num_exploded": 0, "printed_num_exploded": 2, "float32_safe": False, "gate_sequences": 10_000_000}
-    lines = tables.tails({"gated": {"worst": math.inf, "median": 0.1} | gate, "calm": cards["calm"]}).split("\n")
-    assert lines[2:] == ["| `gated` | infinite | 0.1 | 0 | 2 | some | 10,000,000 |"]
     assert tables.tails({"calm": cards["calm"]}) == "None."
 
 
+def test_models_that_explode_are_counted_by_depth():
+    flags = [(True, True, True), (True, False, True), (False, False, True)]
+    names = ("safe", "printed_safe", "float32_safe")
+    cards = {str(flag): {"layers": 2 + flag[0]} | dict(zip(names, flag, strict=True)) for flag in flags}
+    assert tables.gate(cards).split("\n")[2:] == ["| 2 | 1 | 1 | 1 | 0 |", "| 3 | 2 | 1 | 0 | 0 |"]
+
+
 def test_the_published_table_of_tails_has_every_model_above_the_limit():
-    large = [name for name, card in zoo.published().cards.items() if card["worst"] is None or card["worst"] > 1000]
+    large = [name for name, card in zoo.published().cards.items() if card["worst"] > 1000]
     written = tables.tails(zoo.published().cards)
     assert all(f"| `{name}` |" in written for name in large)

@@ -100,7 +100,7 @@ def test_bad_settings_are_rejected_before_any_work(arguments, says, error_messag
         (("baselines", "--repetitions", HUGE, *NOISE), f"`--protocol` {HUGE} needs about 64 TB for the keys"),
         (("baselines", "--sequences", HUGE, *NOISE), f"`--sequences` {HUGE} needs about 48 TB for the losses"),
         (("evaluate", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 8 TB for the losses"),
-        (("explain", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 128 TB"),
+        (("explain", MODEL, "--sequences", HUGE), f"`--sequences` {HUGE} needs about 152 TB"),
         (("report", "--sequences", HUGE), f"`--sequences` {HUGE} needs about 400 TB"),
         (("figure", 1, "--sequences", HUGE), f"`--sequences` {HUGE} needs about"),
         (("publish", "zoo.safetensors", "--sequences", HUGE, "--store", "."), f"`--sequences` {HUGE} needs about"),

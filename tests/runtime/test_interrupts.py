@@ -130,5 +130,5 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_that_is_lost_in_a_callback_is_repeated_without_a_traceback():
-    ended = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=50, check=False)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "cleaned up\n", "lintra: interrupted.\n")
+    result = subprocess.run([sys.executable, "-c", LOST], capture_output=True, text=True, timeout=50, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "cleaned up\n", "lintra: interrupted.\n")

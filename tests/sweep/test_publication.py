@@ -17,7 +17,7 @@ from lintra.sweep.store import Store
 
 PROBLEM = NoisyRegression(3, 6, "uniform(0,2)")
 CELLS = chain(NoisyRegression(3, 8, "fixed(1)"), 2, families=("gd++",))
-SETTINGS: dict[str, Any] = {"num_sequences": 1000, "gate_sequences": 640}
+SETTINGS: dict[str, Any] = {"num_sequences": 1000, "num_gate_sequences": 640}
 
 
 @pytest.fixture(autouse=True)

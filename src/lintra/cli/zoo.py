@@ -62,7 +62,7 @@ def publish(
     with ProcessExecutor(num_cores()) as executor, terminal.ProgressBar("publish") as progress:
         settings = {
             "num_sequences": sequences,
-            "gate_sequences": gate_sequences,
+            "num_gate_sequences": gate_sequences,
             "allow_unsafe": unsafe,
             "key": seed,
             "progress": progress,
@@ -100,7 +100,7 @@ def gate(
     with ProcessExecutor(num_cores()) as executor, terminal.ProgressBar("gate") as progress:
         settings = {
             "num_sequences": sequences,
-            "gate_sequences": gate_sequences,
+            "num_gate_sequences": gate_sequences,
             "key": seed,
             "progress": progress,
         }
@@ -109,9 +109,9 @@ def gate(
     _report_unsafe(measured.unsafe, gate_sequences)
 
 
-def _report_unsafe(names: list[str], gate_sequences: int) -> None:
+def _report_unsafe(names: list[str], num_sequences: int) -> None:
     for name in names:
-        terminal.print_message(f"{name} is not safe: it explodes on at least one of {gate_sequences:,} sequences.")
+        terminal.print_message(f"{name} is not safe: it explodes on at least one of {num_sequences:,} sequences.")
 
 
 @app.command("zoo")

@@ -20,7 +20,7 @@ def measure_fields(
     problem: NoisyRegression,
     *,
     num_sequences: int,
-    gate_sequences: int,
+    num_gate_sequences: int,
     key: Key[Array, ""],
     state_folder: Path | None = None,
     progress: Progress = SILENT,
@@ -31,7 +31,7 @@ def measure_fields(
         models: Models by name, with the thresholds that are published with them.
         problem: The problem of their training.
         num_sequences: Number of fresh sequences for losses.
-        gate_sequences: Number of sequences of the gate.
+        num_gate_sequences: Number of sequences of the gate.
         key: Randomness of the sequences for losses.
         state_folder: Folder for the counts of the gate, from which an interrupted one is resumed. `None`
             (default): write nothing to disk.
@@ -51,7 +51,7 @@ def measure_fields(
     for name in used:
         fields[name]["damped"] = _losses(losses, used[name])
     gate = judge_models(
-        models, problem, num_sequences=gate_sequences, state_folder=state_folder, progress=progress
+        models, problem, num_sequences=num_gate_sequences, state_folder=state_folder, progress=progress
     )
     return {name: field | gate[name].to_card() for name, field in fields.items()}
 

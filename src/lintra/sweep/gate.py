@@ -102,9 +102,9 @@ def judge_models(
     }
 
 
-def _file_name(forms: Mapping[str, AbstractModel], problem: NoisyRegression, seed: int) -> str:
+def _file_name(forms: Mapping[str, AbstractModel], problem: NoisyRegression, key: int) -> str:
     """Return a name that changes with everything that the counts depend on, except their number."""
-    parts = [repr(problem), str(seed)]
+    parts = [repr(problem), str(key)]
     parts += [f"{name} {fingerprint(forms[name])}" for name in sorted(forms)]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return f"{problem.noise}-n{problem.num_examples}-d{problem.dim}-{digest}.json"

@@ -55,7 +55,7 @@ def publish(
     executor: Executor,
     *,
     num_sequences: int = 1_000_000,
-    gate_sequences: int = GATE_SEQUENCES,
+    num_gate_sequences: int = GATE_SEQUENCES,
     allow_unsafe: bool = False,
     key: KeyLike = 0,
     progress: Progress = SILENT,
@@ -72,7 +72,7 @@ def publish(
         path: The file of the zoo.
         executor: Where models are measured, such as a `ProcessExecutor`.
         num_sequences: Number of fresh sequences for the losses of each problem. Default: 1,000,000.
-        gate_sequences: Number of sequences of the gate. Default: 10,000,000.
+        num_gate_sequences: Number of sequences of the gate. Default: 10,000,000.
         allow_unsafe: Whether models that explode are published too, with `safe` false on their cards. Default:
             they are left out.
         key: Randomness of the sequences for losses, a number or a key. Default: 0.
@@ -89,7 +89,7 @@ def publish(
         {name: _problem(cell.spec.problem) for name, cell in by_name.items()},
         executor,
         num_sequences=num_sequences,
-        gate_sequences=gate_sequences,
+        num_gate_sequences=num_gate_sequences,
         state_folder=store.folder / "gate",
         key=key,
         progress=progress,
@@ -114,7 +114,7 @@ def measure_zoo(
     *,
     state_folder: Path,
     num_sequences: int = 1_000_000,
-    gate_sequences: int = GATE_SEQUENCES,
+    num_gate_sequences: int = GATE_SEQUENCES,
     key: KeyLike = 0,
     progress: Progress = SILENT,
 ) -> Publication:
@@ -126,7 +126,7 @@ def measure_zoo(
         executor: Where models are measured, such as a `ProcessExecutor`.
         state_folder: Folder for counts of the gate, from which an interrupted measurement is resumed.
         num_sequences: Number of fresh sequences for the losses of each problem. Default: 1,000,000.
-        gate_sequences: Number of sequences of the gate. Default: 10,000,000.
+        num_gate_sequences: Number of sequences of the gate. Default: 10,000,000.
         key: Randomness of the sequences for losses, a number or a key. Default: 0.
         progress: Told about each problem that was measured. Default: not shown.
 
@@ -138,7 +138,7 @@ def measure_zoo(
         {name: (card["noise"], card["dim"], card["context"]) for name, card in models.cards.items()},
         executor,
         num_sequences=num_sequences,
-        gate_sequences=gate_sequences,
+        num_gate_sequences=num_gate_sequences,
         state_folder=state_folder,
         key=key,
         progress=progress,
@@ -158,14 +158,14 @@ def _measure_models(
     executor: Executor,
     *,
     num_sequences: int,
-    gate_sequences: int,
+    num_gate_sequences: int,
     state_folder: Path,
     key: KeyLike,
     progress: Progress,
 ) -> Entries:
     """Return models with thresholds, and the measured fields of their cards, by name. A problem is a process."""
     arguments.whole_number("num_sequences", num_sequences)
-    arguments.whole_number("gate_sequences", gate_sequences)
+    arguments.whole_number("num_gate_sequences", num_gate_sequences)
     key_data = np.asarray(jax.random.key_data(random_key(key)))  # which can be sent to another process
     groups: dict[_Problem, dict[str, AbstractModel]] = {}
     for name, model in models.items():
@@ -173,7 +173,7 @@ def _measure_models(
     num_forms = 2  # as printed and damped
     memory.require_losses(num_sequences, num_forms * max(map(len, groups.values()), default=0))
     largest_first = sorted(groups.items(), key=lambda item: -len(item[1]))
-    counts = num_sequences, gate_sequences
+    counts = num_sequences, num_gate_sequences
     futures = {
         executor.submit(_measure_problem, group, problem, *counts, key_data, state_folder): problem
         for problem, group in largest_first
@@ -186,7 +186,7 @@ def _measure_problem(
     models: dict[str, AbstractModel],
     problem: _Problem,
     num_sequences: int,
-    gate_sequences: int,
+    num_gate_sequences: int,
     key_data: np.ndarray,
     state_folder: Path,
 ) -> Entries:
@@ -205,7 +205,7 @@ def _measure_problem(
         models,
         regression,
         num_sequences=num_sequences,
-        gate_sequences=gate_sequences,
+        num_gate_sequences=num_gate_sequences,
         key=key,
         state_folder=state_folder,
     )
