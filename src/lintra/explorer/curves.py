@@ -139,9 +139,11 @@ def _measure_prior(
 
     def curve(name: str) -> dict[str, Any]:
         tails = [comparison.tail(name) for comparison in measured]
+        # Of few sequences the ten largest can have a tenth of the sum of an ordinary loss: some must explode, too.
+        exploded = [comparison.num_exploded(name) > 0 for comparison in measured]
         return _rounded([comparison.adjusted(name) for comparison in measured]) | {
             "median": [json_safe(float(f"{tail.median:.4g}")) for tail in tails],
-            "dominated": [tail.is_dominated for tail in tails],
+            "dominated": [tail.is_dominated and has for tail, has in zip(tails, exploded, strict=True)],
         }
 
     tuned = predictors["tuned-ridge"]
