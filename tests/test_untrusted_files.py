@@ -331,6 +331,8 @@ def test_only_names_and_cards_that_can_be_read_are_written(tmp_path):
         (("uniform(0,5)", "prior", "<b>"), {"loss": [1], "error": [1]}),
         (("uniform(0,5)", "baselines", "ols"), {"loss": [1], "error": [1]}),
         (("uniform(0,5)", "models", "full-7-uniform(0,5)", "loss"), "0.1"),
+        (("uniform(0,5)", "models", "full-7-uniform(0,5)", "median"), [0.1]),
+        (("uniform(0,5)", "models", "full-7-uniform(0,5)", "dominated"), ["<b>"]),
         (("uniform(0,5)", "models", "full-7-uniform(0,5)"), []),
         (("uniform(0,5)", "models", "full-7-uniform(0,5)", "sha256"), {}),
     ],

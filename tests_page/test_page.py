@@ -251,6 +251,20 @@ def test_table_1(visit):
     assert one.page.input_value("#noise") == "uniform(0,5)"
 
 
+def test_a_model_that_explodes_as_printed_is_marked_and_shown_damped(visit):
+    one = visit()
+    one.page.check("input[name=shade][value=lintra]", force=True)
+    card = zoo.card("diag-3-choice(1,3)")
+    cell = "[data-model='diag-3-choice(1,3)']"
+    assert one.text(cell) == f"{card['damped']['adjusted_loss']:.4f}†"
+    title = one.page.get_attribute(cell, "title")
+    counts = f"as printed it explodes on {card['printed_num_exploded']} of {card['gate_sequences']:,} sequences"
+    assert counts in title
+    one.page.click(cell)
+    assert "Loss on the prior, damped" in one.text("#tiles")
+    assert "†" not in one.text("[data-model='full-7-uniform(0,5)']")
+
+
 def test_arrow_keys_move_in_the_table(visit):
     one = visit()
     one.page.focus("[data-model='full-4-uniform(0,5)']")

@@ -7,7 +7,8 @@ from lintra.models.damping import Damping
 from lintra.models.thresholds import measure_damping
 from lintra.problem.noisy_regression import NoisyRegression
 
-_NUM_SEQUENCES = 8192  # on which thresholds are measured that are not stored: a fraction of a second
+_NUM_SEQUENCES = 8192  # on which thresholds are measured that are not stored, for fewer than 40 inputs
+_MIN_SEQUENCES = 256
 _MAX_MEASURED = 256
 _MEASURED: dict[tuple, Damping] = {}  # thresholds by parameters and problem, since a solver is made for each fit
 
@@ -28,6 +29,8 @@ def damp(model: AbstractModel, problem: NoisyRegression, *, is_unit_blind: bool 
     if key not in _MEASURED:
         if len(_MEASURED) >= _MAX_MEASURED:
             _MEASURED.clear()
-        settings = {"num_sequences": _NUM_SEQUENCES, "is_unit_blind": is_unit_blind}
+        # Fewer for many inputs, since a sequence is a matrix of d² entries, and norms vary less.
+        num_sequences = max(_NUM_SEQUENCES // max(problem.dim // 20, 1) ** 2, _MIN_SEQUENCES)
+        settings = {"num_sequences": num_sequences, "is_unit_blind": is_unit_blind}
         _MEASURED[key] = measure_damping(model, problem, **settings)
     return model.with_damping(_MEASURED[key])
