@@ -55,6 +55,7 @@ def _forbid_work(monkeypatch):
         (("figure", 1, "--sequences", 0), "`--sequences` must be a whole number of at least 1, got 0."),
         (("figure", 1, "--out", "occupied"), "'occupied' cannot be used"),
         (("publish", "zoo.safetensors", "--sequences", 0), "`--sequences` must be"),
+        (("gate", "zoo.safetensors", "--gate-sequences", 0), "`--gate-sequences` must be"),
         (("publish", "zoo.safetensors", "--store", "none"), "`--store` 'none' is not there. Train it first"),
         (("publish", "occupied/zoo.safetensors", "--store", "."), "'occupied' cannot be used"),
         (("publish", "zoo.safetensors", "--grid", "none"), "`--grid` must be one of table1, figure8, tiny"),

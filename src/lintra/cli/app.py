@@ -65,6 +65,7 @@ _OPTIONS = {
     "layers": ("num_layers",),
     "model": ("model_name",),
     "name": ("model_name", "model"),
+    "num_gate_sequences": ("gate_sequences",),
     "num_layers": ("layers",),
     "num_repetitions": ("repetitions",),
     "num_sequences": ("sequences",),
