@@ -18,7 +18,7 @@ reproduce: $(READY)  ## Table 1, all figures and the report, from the published 
 reproduce-from-scratch: $(READY)  ## the same, with every model trained first; what is in sweeps/ is not trained again
 	$(BIN)/lintra sweep table1 --store sweeps
 	$(BIN)/lintra sweep figure8 --store sweeps
-	$(BIN)/lintra publish sweeps/zoo.safetensors --store sweeps
+	$(BIN)/lintra publish sweeps/zoo.safetensors --store sweeps --unsafe
 	$(BIN)/lintra report --zoo sweeps/zoo.safetensors --out report
 
 test: $(READY)  ## run the tests and the checks
